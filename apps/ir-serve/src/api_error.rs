@@ -78,6 +78,7 @@ impl From<ServiceError> for ApiError {
             }
             ServiceError::NoCollection { .. }
             | ServiceError::NoDocument { .. }
+            | ServiceError::NoFile { .. }
             | ServiceError::NoAnswer { .. } => Self::missing(message),
             ServiceError::Loading { .. } => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "loading", message)

@@ -44,6 +44,8 @@ pub enum ServiceError {
     NoReranker,
     #[error("document {id:?}: not found")]
     NoDocument { id: String },
+    #[error("document {id:?}: expected a file in the folder of papers, found none")]
+    NoFile { id: String },
     #[error("answer {id:?}: not found")]
     NoAnswer { id: String },
     #[error("expected a folder of papers, found none: the service was started without one")]

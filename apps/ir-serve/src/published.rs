@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ir_core::{Attributes, CachedEncoder, Encoder, Flow, Progress, Retriever, Side};
+use ir_qa::documents::SeenPapers;
 use ir_qa::frames::{DroppedText, FrameConfig, normalized};
 use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
 use ir_qa::retrieval::{
@@ -42,6 +43,16 @@ pub struct PublishedState {
     suggester: Suggester,
     /// Suggestions that a generator wrote, normalized.
     generated: HashSet<String>,
+    hidden: Vec<HiddenDocument>,
+}
+
+/// Document of the folder of papers that is not published, because an earlier one has its DOI or
+/// arXiv id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HiddenDocument {
+    pub(crate) id: String,
+    /// Id of the published document.
+    pub(crate) published: String,
 }
 
 /// Document with the positions of its answers.
@@ -59,6 +70,8 @@ pub struct PublishedDocument {
     /// Numbers of the sentences, titles and headings that are no answers because of their lengths.
     /// Blank answers of an FAQ are too short.
     pub dropped: DroppedText,
+    /// If `true`, the document was read from a file of the folder of papers.
+    pub(crate) is_in_folder: bool,
 }
 
 /// Position of an answer in its document.
@@ -154,13 +167,25 @@ impl PublishedState {
         }
         let total = publication.documents.len() as u64;
         let (mut documents, mut frames) = (Vec::new(), Vec::new());
-        let mut used = HashSet::new();
+        let (mut used, mut hidden) = (HashSet::new(), Vec::new());
+        let (folder, mut seen) = (store.folder_documents()?, SeenPapers::default());
         for (done, (id, hash)) in (0..).zip(&publication.documents) {
             report(progress, "reading documents", done, total)?;
             let record = store.record(id, hash)?.record;
+            if folder.contains(id)
+                && let Some(published) = seen.duplicate_of(id, &record.meta)
+            {
+                tracing::warn!(document = %id, %published, "hidden: the same DOI or arXiv id");
+                hidden.push(HiddenDocument {
+                    id: id.clone(),
+                    published: published.to_owned(),
+                });
+                continue;
+            }
             let questions = questions.remove(id.as_str()).unwrap_or_default();
             let (mut document, mut answers) = published_document(id, &record, &questions, config);
             make_unique(&mut document, &mut answers, &mut used);
+            document.is_in_folder = folder.contains(id);
             documents.push(document);
             frames.extend(answers);
         }
@@ -205,6 +230,7 @@ impl PublishedState {
             reranked,
             suggester,
             generated,
+            hidden,
         })
     }
 
@@ -218,6 +244,11 @@ impl PublishedState {
     #[must_use]
     pub fn document(&self, id: &str) -> Option<&PublishedDocument> {
         self.numbers.get(id).map(|&number| &self.documents[number])
+    }
+
+    /// Documents of the folder of papers that are not published, by id.
+    pub(crate) fn hidden(&self) -> &[HiddenDocument] {
+        &self.hidden
     }
 
     /// Index of the answers of all documents.
@@ -421,6 +452,7 @@ fn published_document(
         chunks,
         answers,
         dropped: set.dropped,
+        is_in_folder: false,
     };
     for question in questions {
         let place = document.nearest_answer(question.chunk, question.start);

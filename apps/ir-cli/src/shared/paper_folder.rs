@@ -43,7 +43,7 @@ pub(crate) fn read_papers(
 
 /// Returns `true`, with a warning, for a paper with the DOI or the arXiv id of an earlier one.
 pub(crate) fn is_duplicate(paper: &Paper, seen: &mut SeenPapers, console: &Console) -> bool {
-    let Some(first) = seen.duplicate_of(paper) else {
+    let Some(first) = seen.duplicate_of(&paper.id, &paper.metadata) else {
         return false;
     };
     let id = &paper.id;

@@ -72,6 +72,7 @@ pub(super) struct CiteResponse {
 #[utoipa::path(
     post,
     path = "/v1/papers/list",
+    operation_id = "list_papers",
     tag = "papers",
     request_body = ListRequest,
     responses((status = 200, description = "Papers in the order of the request", body = ListResponse))
@@ -101,6 +102,7 @@ pub(super) async fn list(
 #[utoipa::path(
     post,
     path = "/v1/papers/cite",
+    operation_id = "cite_papers",
     tag = "papers",
     request_body = CiteRequest,
     responses(

@@ -117,6 +117,7 @@ pub(super) async fn rescan(
 #[utoipa::path(
     get,
     path = "/v1/index/rescan",
+    operation_id = "rescan_status",
     tag = "index",
     responses((status = 200, description = "State of the folder of papers", body = FolderStatus))
 )]

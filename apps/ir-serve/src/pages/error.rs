@@ -67,6 +67,7 @@ pub(super) fn status_of(error: &ServiceError) -> StatusCode {
         | ServiceError::Document(_) => StatusCode::CONFLICT,
         ServiceError::Store(error) if error.is_full() => StatusCode::INSUFFICIENT_STORAGE,
         ServiceError::NoDocument { .. }
+        | ServiceError::NoFile { .. }
         | ServiceError::NoAnswer { .. }
         | ServiceError::Store(StoreError::NoAnnotation { .. }) => StatusCode::NOT_FOUND,
         ServiceError::Store(StoreError::Conflict { .. }) => StatusCode::CONFLICT,

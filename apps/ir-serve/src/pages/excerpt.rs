@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use ir_bm25::analysis::{Analysis, AnalysisPipeline, Highlighter};
 use ir_core::{Analyzer as _, Explanation, MatchedText};
 use ir_qa::highlight::{matching_words, segments, segments_of, to_html};
+use ir_qa::retrieval::{FunctionWords, ScriptAnalyzer};
 use maud::{Markup, html};
 
 use crate::published::{AnswerPosition, PublishedDocument};
@@ -17,12 +18,12 @@ const CONTEXT: usize = 300;
 
 /// Analysis of matching words: the analysis of the answers.
 #[expect(clippy::expect_used, reason = "the analysis is a preset")]
-static ANALYSIS: LazyLock<AnalysisPipeline> =
-    LazyLock::new(|| Analysis::default().build().expect("presets are valid"));
+static ANALYSIS: LazyLock<ScriptAnalyzer<AnalysisPipeline>> =
+    LazyLock::new(|| ScriptAnalyzer::new(Analysis::default().build().expect("presets are valid")));
 
-/// Analysis of the words that are marked.
-pub(super) fn analysis() -> &'static AnalysisPipeline {
-    &ANALYSIS
+/// Marks the words of a question that score: its function words are not marked.
+pub(super) fn question_words(question: &str) -> Highlighter<'static> {
+    Highlighter::new(&*ANALYSIS, &FunctionWords::default().without(question))
 }
 
 /// Sentences around an answer, and further answers of its paragraph.
@@ -82,8 +83,8 @@ impl<'a> Excerpt<'a> {
 
     /// HTML with the answer marked, and the words of a question, or in answers the words that a
     /// model matched.
-    pub(super) fn html(&self, analysis: &AnalysisPipeline, question: &str) -> String {
-        let words = Highlighter::new(analysis, question);
+    pub(super) fn html(&self, question: &str) -> String {
+        let words = question_words(question);
         let Some(ExcerptText {
             chunk: text,
             range,
@@ -133,7 +134,7 @@ fn around(document: &PublishedDocument, place: &AnswerPosition) -> Range<usize> 
 /// fields, of the similarity of vectors, and of a question of the answer.
 pub(super) fn contributions(score: &Explanation, question: &str) -> String {
     let mut words: HashMap<String, String> = HashMap::new();
-    analysis().analyze(question, &mut |token| {
+    ANALYSIS.analyze(question, &mut |token| {
         let word = &question[token.start..token.end];
         words
             .entry(token.term.to_owned())
@@ -204,6 +205,21 @@ fn explanation_item(node: &Explanation, depth: usize) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn powers_are_marked_and_function_words_are_not() {
+        let text = "Which of the 104 cups had 10⁴ cells of 10⁵?";
+        let marked = |question: &str| -> Vec<&str> {
+            let spans = question_words(question).spans(text).into_iter();
+            spans.map(|span| &text[span]).collect()
+        };
+        assert_eq!(
+            marked("Which cups had 10^4 cells?"),
+            ["cups", "10⁴", "cells"]
+        );
+        assert_eq!(marked("104"), ["104"]);
+        assert_eq!(marked("which"), ["Which"]);
+    }
 
     /// 0.5 × (1.2 + 0.4) of a word in two fields, 0.5 × 2 of another one, and a cosine.
     #[test]

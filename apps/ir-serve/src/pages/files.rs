@@ -12,8 +12,10 @@ use super::error::PageError;
 use super::layout::{count, page_url, pagination, time};
 use super::parameters::UrlParameters;
 use crate::app::App;
+use crate::published::HiddenDocument;
 use crate::service::ReadingState;
 use crate::store::{FileStatus, FolderReading};
+use crate::urls::document_url;
 
 /// Files on a page.
 const FILES: u64 = 100;
@@ -39,7 +41,7 @@ pub(super) async fn page(
         })
         .await?;
     let total: u64 = counts.iter().sum();
-    let state = app.service.reading_state();
+    let (state, published) = (app.service.reading_state(), app.service.published());
     let content = html! {
         h1 { "Files" }
         (last_reading(reading.as_ref()))
@@ -74,6 +76,7 @@ pub(super) async fn page(
             }
             (pagination(number, skip.saturating_add(FILES) < total, |page| page_url("/files", &[], page)))
         }
+        @if let Ok(state) = &published { (hidden_papers(state.hidden())) }
     };
     let mut page = app.page("Files").current("/files");
     if state.progress.is_some() {
@@ -94,6 +97,21 @@ fn last_reading(reading: Option<&FolderReading>) -> Markup {
                 "A file that failed or was skipped keeps the documents of its last readable version. "
                 "A document that was replaced over REST is not read from its file; one that was deleted over REST is read again when its file has changed."
             },
+        }
+    }
+}
+
+/// Papers with the DOI or arXiv id of another one.
+fn hidden_papers(papers: &[HiddenDocument]) -> Markup {
+    html! {
+        @if !papers.is_empty() {
+            h2 { "Hidden papers" }
+            p { "Another paper has their DOI or arXiv id." }
+            ul {
+                @for paper in papers {
+                    li { (paper.id) ": the same as " a href=(document_url(&paper.published, &[])) { (paper.published) } }
+                }
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ mod guard;
 mod insight;
 mod layout;
 mod open;
+mod original;
 mod papers;
 mod parameters;
 mod review;
@@ -52,6 +53,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/", get(search::page).post(search::generate))
         .route("/suggest", get(search::suggest))
         .route("/open", get(open::open))
+        .route("/original", get(original::original))
         .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))
         .route("/sign-out", post(sign_in::sign_out))
         .route("/document", get(document::by_parameter))

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{Html, Response};
+use ir_qa::Frame;
 use maud::{Markup, html};
 
 use super::access::Visitor;
 use super::error::PageError;
 use super::export::file;
 use super::layout::{count, page_url, pagination, slice_of};
+use super::original::original_url;
 use super::parameters::{Parameters, PathParameter, UrlParameters};
 use super::upload::drop_zone;
 use crate::app::App;
@@ -164,12 +166,13 @@ fn row(paper: &PublishedDocument) -> Markup {
     }
 }
 
-/// Links to the address of a paper and to its citations, with a quoted sentence.
-pub(super) fn citation_links(paper: &PublishedDocument, frame: Option<&str>) -> Markup {
+/// Links to the address of a paper, its file, and its citations, with a quoted sentence.
+pub(super) fn citation_links(paper: &PublishedDocument, frame: Option<&Frame>) -> Markup {
+    let page = frame.and_then(|frame| frame.page);
     let citation = paper.citation();
     let links = CITATIONS.map(|(name, _, label)| {
         let mut parameters = vec![("doc", paper.id.as_str())];
-        parameters.extend(frame.map(|frame| ("frame", frame)));
+        parameters.extend(frame.map(|frame| ("frame", frame.id.as_str())));
         (url(&format!("/cite/{name}"), &parameters), label)
     });
     html! {
@@ -178,6 +181,9 @@ pub(super) fn citation_links(paper: &PublishedDocument, frame: Option<&str>) -> 
                 @if let Some(doi) = &citation.doi { "DOI " (doi) }
                 @else { "arXiv " (citation.arxiv.as_deref().unwrap_or_default()) }
             }
+        }
+        @if let Some(href) = original_url(paper, page) {
+            a href=(href) { "File" span.visually-hidden { ": " (citation.title) } }
         }
         @for (href, label) in links {
             a href=(href) { (label) span.visually-hidden { ": " (citation.title) } }

@@ -2,12 +2,11 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::UNIX_EPOCH;
+use std::{fs, iter, thread};
 
 use ir_core::{Flow, NoProgress, Progress};
 use ir_qa::documents::{DocumentReader, FileOutcome, FileReport, FolderReport, Paper, SkipReason};
@@ -146,6 +145,33 @@ impl Service {
     /// Folder of papers that [`Service::rescan`] reads.
     pub(crate) fn papers(&self) -> Option<&Path> {
         self.folder.papers.as_ref().map(|papers| &*papers.path)
+    }
+
+    /// Path of the file that a published document was read from. The id of the document is the path
+    /// in the folder, with `#` and a name for records of a file.
+    ///
+    /// # Errors
+    /// Returns [`ServiceError::NoFile`] if the document was added in another way, or its file does
+    /// not exist any more.
+    pub(crate) fn file_of(&self, id: &str) -> Result<PathBuf, ServiceError> {
+        let state = self.published()?;
+        let document = state.document(id).filter(|document| document.is_in_folder);
+        let prefixes = id.match_indices('#').map(|(end, _)| &id[..end]).rev();
+        let file = |folder: &Path| {
+            let mut names = iter::once(id).chain(prefixes).filter(|name| is_below(name));
+            if folder.is_file() {
+                return names
+                    .any(|name| folder.file_name().is_some_and(|file| file == name))
+                    .then(|| folder.to_owned());
+            }
+            names
+                .map(|name| folder.join(name))
+                .find(|path| path.is_file())
+        };
+        let folder = document.and_then(|_| self.papers());
+        folder
+            .and_then(file)
+            .ok_or_else(|| ServiceError::NoFile { id: id.to_owned() })
     }
 
     /// Reader of the files of the folder, or the default one without a folder.
@@ -360,6 +386,12 @@ fn problems(report: &FolderReport) -> (Vec<FileProblem>, HashSet<&str>) {
         });
     }
     (problems, unchanged)
+}
+
+/// Returns `true` if a path stays below the folder that it is joined to.
+fn is_below(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// Size and time of modification of a file.

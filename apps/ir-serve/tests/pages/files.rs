@@ -57,6 +57,87 @@ fn files_that_cannot_be_read_are_listed() {
 }
 
 #[test]
+fn papers_with_one_doi_are_published_once() {
+    let site = Site::new(Vec::new(), false);
+    let papers = tempfile::tempdir().unwrap();
+    for (name, doi) in [
+        ("a", "10.1000/ABC"),
+        ("b", "https://doi.org/10.1000/abc"),
+        ("c", "10.1000/d"),
+    ] {
+        let text = format!("---\ndoi: {doi}\n---\n\nTea of number {name} is green.\n");
+        std::fs::write(papers.path().join(name).with_extension("md"), text).unwrap();
+    }
+    let read = || {
+        let reader = DocumentReader::default();
+        let read = site
+            .service
+            .read_folder(papers.path(), &reader, &mut ir_core::NoProgress);
+        read.unwrap();
+        site.publish();
+        let state = site.service.published().unwrap();
+        let ids: Vec<String> = state
+            .documents()
+            .iter()
+            .map(|paper| paper.id.clone())
+            .collect();
+        ids
+    };
+    assert_eq!(read(), ["a.md", "c.md"]);
+    let client = site.client();
+    client
+        .get("/files")
+        .has("b.md: the same as <a href=\"/document/a.md\">a.md</a>");
+    // The file that is left is no duplicate.
+    std::fs::remove_file(papers.path().join("a.md")).unwrap();
+    assert_eq!(read(), ["b.md", "c.md"]);
+    assert!(!client.get("/files").ok().contains("Hidden papers"));
+}
+
+#[test]
+fn papers_have_links_to_their_files() {
+    let papers = tempfile::tempdir().unwrap();
+    let outside = papers.path().join("outside.md");
+    std::fs::write(&outside, "Secret.").unwrap();
+    let folder = papers.path().join("folder");
+    std::fs::create_dir_all(folder.join("a b")).unwrap();
+    std::fs::write(folder.join("a b/té.md"), "# Tea\n\nTea is a drink.\n").unwrap();
+    let records = r#"{"doc_type": "soco_doc", "meta": {"doc_id": "x#y"}, "data": [{"type": "content", "text": "Cups are blue."}]}"#;
+    std::fs::write(folder.join("r.json"), records).unwrap();
+    let site = Site::with_config(
+        vec![document("../outside.md", "x", 2020)],
+        AccessConfig::default(),
+        |config| config.with_papers(&folder, DocumentReader::default()),
+    );
+    site.service.rescan().unwrap();
+    wait_until(|| site.service.unfinished_jobs() == 0);
+    let client = site.client();
+    let url = "/original?doc=a+b%2Ft%C3%A9.md";
+    client.get("/?q=drink").has(url);
+    client.get("/document/a%20b%2Ft%C3%A9.md").has(url);
+    let file = client.get(url);
+    assert_eq!(file.ok(), "# Tea\n\nTea is a drink.\n");
+    assert_eq!(
+        (
+            &file.headers["content-type"],
+            &file.headers["content-disposition"]
+        ),
+        (
+            &"application/octet-stream".parse().unwrap(),
+            &"attachment; filename*=UTF-8''t%C3%A9.md".parse().unwrap()
+        )
+    );
+    assert_eq!(client.get("/original?doc=r.json%23x%23y").ok(), records);
+    // Documents of REST have no file, whatever their ids are.
+    for id in ["..%2Foutside.md", "unknown.md", "", "%2Fetc%2Fpasswd"] {
+        let status = client.get(&format!("/original?doc={id}")).status;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{id}");
+    }
+    std::fs::remove_file(folder.join("a b/té.md")).unwrap();
+    assert_eq!(client.get(url).status, StatusCode::NOT_FOUND);
+}
+
+#[test]
 fn the_folder_is_read_again() {
     let papers = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(papers.path().join(name), text).unwrap();

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use ir_core::Attributes;
 use ir_data::s2orc::PaperKeys;
 
 use super::format::DocumentFormat;
@@ -18,10 +19,10 @@ const MAX_PARAGRAPHS: usize = 6;
 /// let mut seen = SeenPapers::default();
 /// let mut paper = Paper::new("a.xml");
 /// paper.metadata.set("doi", "10.9/TEA.1");
-/// assert_eq!(seen.duplicate_of(&paper), None);
+/// assert_eq!(seen.duplicate_of(&paper.id, &paper.metadata), None);
 /// let mut other = Paper::new("b.pdf");
 /// other.metadata.set("doi", "https://doi.org/10.9/tea.1");
-/// assert_eq!(seen.duplicate_of(&other), Some("a.xml"));
+/// assert_eq!(seen.duplicate_of(&other.id, &other.metadata), Some("a.xml"));
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct SeenPapers {
@@ -30,18 +31,19 @@ pub struct SeenPapers {
 }
 
 impl SeenPapers {
-    /// Returns the id of an earlier paper of another file with the DOI or the arXiv id of a paper.
-    /// Without one, the paper is remembered. Records of one file may be parts of a paper.
-    pub fn duplicate_of(&mut self, paper: &Paper) -> Option<&str> {
-        let keys = keys(paper).normalized();
-        let is_other = |first: &String| file_of(first) != file_of(&paper.id);
+    /// Returns the id of an earlier paper of another file with the DOI or the arXiv id in the
+    /// metadata of a paper. Without one, the paper is remembered. Records of one file may be parts
+    /// of a paper.
+    pub fn duplicate_of(&mut self, id: &str, metadata: &Attributes) -> Option<&str> {
+        let keys = keys(metadata).normalized();
+        let is_other = |first: &String| file_of(first) != file_of(id);
         let is_known = |key: &&String| self.papers.get(*key).is_some_and(is_other);
         if let Some(key) = keys.iter().find(is_known) {
             return self.papers.get(key).map(String::as_str);
         }
         for key in keys {
             if let Entry::Vacant(entry) = self.papers.entry(key) {
-                entry.insert(paper.id.clone());
+                entry.insert(id.to_owned());
             }
         }
         None
@@ -53,8 +55,8 @@ fn file_of(id: &str) -> &str {
     id.split_once('#').map_or(id, |(file, _)| file)
 }
 
-fn keys(paper: &Paper) -> PaperKeys {
-    let text = |name| paper.metadata.text(name).unwrap_or_default().to_owned();
+fn keys(metadata: &Attributes) -> PaperKeys {
+    let text = |name| metadata.text(name).unwrap_or_default().to_owned();
     PaperKeys {
         title: String::new(),
         doi: text("doi"),
@@ -65,7 +67,7 @@ fn keys(paper: &Paper) -> PaperKeys {
 /// Normalizes the identifiers of a paper, after a search for them at the start of text without
 /// metadata.
 pub(super) fn set_identifiers(paper: &mut Paper, format: DocumentFormat) {
-    let mut keys = keys(paper);
+    let mut keys = keys(&paper.metadata);
     if matches!(format, DocumentFormat::Text | DocumentFormat::Pdf) {
         for paragraph in paper.paragraphs().take(MAX_PARAGRAPHS) {
             let text = &paragraph.text;
@@ -118,28 +120,23 @@ mod tests {
     #[test]
     fn papers_with_one_identifier_in_common() {
         let mut seen = SeenPapers::default();
-        let paper = |id: &str, doi: &str, arxiv: &str| {
-            let mut paper = Paper::new(id);
+        let mut duplicate_of = |id: &str, doi: &str, arxiv: &str| {
+            let mut metadata = Attributes::new();
             for (name, value) in [("doi", doi), ("arxiv", arxiv)] {
                 if !value.is_empty() {
-                    paper.metadata.set(name, value);
+                    metadata.set(name, value);
                 }
             }
-            paper
+            seen.duplicate_of(id, &metadata).map(str::to_owned)
         };
-        assert_eq!(
-            seen.duplicate_of(&paper("a", "10.9/x", "1606.05250v1")),
-            None
-        );
-        assert_eq!(seen.duplicate_of(&paper("b", "", "")), None);
-        assert_eq!(seen.duplicate_of(&paper("c", "", "")), None);
-        assert_eq!(seen.duplicate_of(&paper("d", "10.9/X", "")), Some("a"));
-        assert_eq!(
-            seen.duplicate_of(&paper("e", "", "arXiv:1606.05250")),
-            Some("a")
-        );
-        assert_eq!(seen.duplicate_of(&paper("f#1", "10.9/y", "")), None);
-        assert_eq!(seen.duplicate_of(&paper("f#2", "10.9/y", "")), None);
-        assert_eq!(seen.duplicate_of(&paper("g", "10.9/y", "")), Some("f#1"));
+        let a = Some("a".to_owned());
+        assert_eq!(duplicate_of("a", "10.9/x", "1606.05250v1"), None);
+        assert_eq!(duplicate_of("b", "", ""), None);
+        assert_eq!(duplicate_of("c", "", ""), None);
+        assert_eq!(duplicate_of("d", "10.9/X", ""), a);
+        assert_eq!(duplicate_of("e", "", "arXiv:1606.05250"), a);
+        assert_eq!(duplicate_of("f#1", "10.9/y", ""), None);
+        assert_eq!(duplicate_of("f#2", "10.9/y", ""), None);
+        assert_eq!(duplicate_of("g", "10.9/y", ""), Some("f#1".to_owned()));
     }
 }

@@ -133,7 +133,10 @@ fn read_block(element: &Element, level: u8, paper: &mut Paper) {
             read_blocks(element, level.saturating_add(1), paper);
         }
         "p" => {
-            paper.push_paragraph(&inline_text(element), None);
+            let text = inline_text(element);
+            if !is_doi(&text) {
+                paper.push_paragraph(&text, None);
+            }
             read_blocks_in_paragraph(element, level, paper);
         }
         "def-item" => read_definition(element, level, paper),
@@ -149,12 +152,19 @@ fn read_block(element: &Element, level: u8, paper: &mut Paper) {
         }
         "caption" => {
             let parts = element.elements().filter(|it| it.name != "object-id");
-            let parts: Vec<String> = parts.map(inline_text).collect();
+            let parts: Vec<String> = parts.map(inline_text).filter(|it| !is_doi(it)).collect();
             paper.push_paragraph(&parts.join(" "), None);
         }
         name if SKIPPED.contains(name) => {}
         _ => read_blocks(element, level, paper),
     }
+}
+
+/// Returns `true` for the DOI of a part of the paper, such as a figure, as eLife writes it below
+/// the part.
+fn is_doi(text: &str) -> bool {
+    let doi = text.strip_prefix("DOI:").map(str::trim);
+    doi.is_some_and(|doi| doi.contains("10.") && !doi.contains(char::is_whitespace))
 }
 
 /// Lists, figures and other blocks inside of a paragraph.

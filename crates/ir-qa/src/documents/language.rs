@@ -37,15 +37,119 @@ pub(super) fn language_of(paper: &Paper) -> Option<&'static str> {
         return None;
     }
     let info = whatlang::detect(&text).filter(|info| is_caseless || info.is_reliable())?;
-    Some(match info.lang() {
+    Some(name_of(info.lang()))
+}
+
+/// English name of a language.
+fn name_of(language: Lang) -> &'static str {
+    match language {
         Lang::Cmn => "Chinese",
         other => other.eng_name(),
-    })
+    }
 }
+
+/// Tag (BCP 47) of a language by its English name, as the attribute `language` of a paper has it.
+/// `None` for other texts.
+///
+/// ```
+/// use ir_qa::documents::language_tag;
+/// assert_eq!(language_tag("German"), Some("de"));
+/// assert_eq!(language_tag("Elvish"), None);
+/// ```
+#[must_use]
+pub fn language_tag(name: &str) -> Option<&'static str> {
+    let language = Lang::all().iter().find(|&&it| name_of(it) == name)?;
+    let code = language.code();
+    let (_, tag) = TAGS.iter().find(|(own, _)| *own == code)?;
+    Some(tag)
+}
+
+/// Codes of ISO 639-3, with the shorter ones of ISO 639-1 that tags have instead.
+const TAGS: [(&str, &str); 70] = [
+    ("afr", "af"),
+    ("aka", "ak"),
+    ("amh", "am"),
+    ("ara", "ar"),
+    ("aze", "az"),
+    ("bel", "be"),
+    ("ben", "bn"),
+    ("bul", "bg"),
+    ("cat", "ca"),
+    ("ces", "cs"),
+    ("cmn", "zh"),
+    ("cym", "cy"),
+    ("dan", "da"),
+    ("deu", "de"),
+    ("ell", "el"),
+    ("eng", "en"),
+    ("epo", "eo"),
+    ("est", "et"),
+    ("fin", "fi"),
+    ("fra", "fr"),
+    ("guj", "gu"),
+    ("heb", "he"),
+    ("hin", "hi"),
+    ("hrv", "hr"),
+    ("hun", "hu"),
+    ("hye", "hy"),
+    ("ind", "id"),
+    ("ita", "it"),
+    ("jav", "jv"),
+    ("jpn", "ja"),
+    ("kan", "kn"),
+    ("kat", "ka"),
+    ("khm", "km"),
+    ("kor", "ko"),
+    ("lat", "la"),
+    ("lav", "lv"),
+    ("lit", "lt"),
+    ("mal", "ml"),
+    ("mar", "mr"),
+    ("mkd", "mk"),
+    ("mya", "my"),
+    ("nep", "ne"),
+    ("nld", "nl"),
+    ("nob", "nb"),
+    ("ori", "or"),
+    ("pan", "pa"),
+    ("pes", "fa"),
+    ("pol", "pl"),
+    ("por", "pt"),
+    ("ron", "ro"),
+    ("rus", "ru"),
+    ("sin", "si"),
+    ("slk", "sk"),
+    ("slv", "sl"),
+    ("sna", "sn"),
+    ("spa", "es"),
+    ("srp", "sr"),
+    ("swe", "sv"),
+    ("tam", "ta"),
+    ("tel", "te"),
+    ("tgl", "tl"),
+    ("tha", "th"),
+    ("tuk", "tk"),
+    ("tur", "tr"),
+    ("ukr", "uk"),
+    ("urd", "ur"),
+    ("uzb", "uz"),
+    ("vie", "vi"),
+    ("yid", "yi"),
+    ("zul", "zu"),
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_language_has_a_tag() {
+        for &language in Lang::all() {
+            assert!(language_tag(name_of(language)).is_some(), "{language:?}");
+        }
+        assert_eq!(language_tag("Chinese"), Some("zh"));
+        assert_eq!(language_tag("Mandarin"), None);
+    }
 
     #[test]
     fn languages_of_scripts_and_words() {

@@ -67,6 +67,7 @@ pub use error::{DocumentError, PdfError};
 pub use folder::{FileOutcome, FileReport, FolderReport, SkipReason, document_files};
 pub use format::DocumentFormat;
 pub use identifiers::SeenPapers;
+pub use language::language_tag;
 pub use markdown::FrontMatter;
 pub use mathml::safe_mathml;
 pub use paper::{Paper, Paragraph, Section};

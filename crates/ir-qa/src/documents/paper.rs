@@ -181,14 +181,20 @@ impl Paper {
         self.formula = Some(formula);
     }
 
-    /// Appends a displayed formula that is in a paragraph as text, too.
+    /// Appends a displayed formula that is in a paragraph as text, too. If it is the end of the
+    /// paragraph, the next one may continue the sentence.
     pub(super) fn keep_formula(&mut self, text: &str, markup: Option<String>, page: Option<u32>) {
+        let text = single_spaced(text);
+        let is_end = self
+            .last_text()
+            .is_some_and(|last| !text.is_empty() && last.text.ends_with(&text));
         self.push(Paragraph {
-            text: single_spaced(text),
+            text,
             page,
             kind: ChunkKind::Formula,
             markup,
         });
+        self.formula = is_end.then_some(OpenFormula::Appended);
     }
 
     /// The last running text of the last section, before formulas.

@@ -31,7 +31,8 @@ pub(super) enum Script {
 ///
 /// Reference marks are links inside of the document. A superscript that is one, or has one in it,
 /// is no power. A citation that is a superscript, or glued to a word, is left out: its number would
-/// be a part of the word, and hide the end of the sentence.
+/// be a part of the word, and hide the end of the sentence. Superscript numbers after punctuation
+/// are citations without a link.
 #[derive(Debug, Default)]
 pub(super) struct RunningText {
     text: String,
@@ -217,6 +218,10 @@ fn written_script(script: Script, content: &str, before: Option<char>) -> String
         Script::Denominator if content.is_empty() => return String::new(),
         Script::Denominator => return format!("/{}", grouped(content)),
     };
+    let is_after_clause = before.is_some_and(|c| ".,;:!?".contains(c));
+    if script == Script::Superscript && is_after_clause && is_marker(content) {
+        return String::new();
+    }
     let has_word = content
         .as_bytes()
         .windows(2)
@@ -232,6 +237,14 @@ fn written_script(script: Script, content: &str, before: Option<char>) -> String
         return content.to_owned();
     }
     format!("{mark}{}", grouped(content))
+}
+
+/// Returns `true` for numbers such as `3,4`, or a letter: of citations and footnotes at the end of
+/// a sentence or clause.
+fn is_marker(text: &str) -> bool {
+    let is_letter = text.len() == 1 && text.starts_with(|c: char| c.is_ascii_lowercase());
+    let is_number = |c: char| c.is_ascii_digit() || ", -–".contains(c);
+    is_letter || (text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(is_number))
 }
 
 /// Text in parentheses if it contains an operator or white space.

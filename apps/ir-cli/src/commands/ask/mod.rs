@@ -230,7 +230,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             Ok(())
         };
         write().with_context(|| failed("standard output"))?;
-        let words = Highlighter::new(&analysis, question);
+        let words = Highlighter::new(&analysis, &config.function_words.without(question));
         let phrases = phrases(reader.as_deref(), question, &answers)?;
         for (rank, (answer, phrase)) in (1..).zip(answers.iter().zip(phrases)) {
             let doc = index.ids().get(&answer.frame.id);

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use ir_qa::documents::language_tag;
 use maud::{Markup, html};
 
 /// Part of a text with the matching words and annotated spans in it.
@@ -53,8 +54,13 @@ pub(super) fn text_of(value: &ir_core::AttributeValue) -> Option<String> {
     }
 }
 
+/// Language tag of a text such as `zh-Hans` or `Chinese`.
+pub(super) fn language_of(text: &str) -> Option<&str> {
+    language_tag(text).or_else(|| is_language(text).then_some(text))
+}
+
 /// Returns `true` if a text is a language tag such as `en` or `zh-Hans`.
-pub(super) fn is_language(text: &str) -> bool {
+fn is_language(text: &str) -> bool {
     let mut parts = text.split('-');
     let first = parts.next().unwrap_or_default();
     (2..=3).contains(&first.len())
@@ -85,5 +91,8 @@ mod tests {
                 && !is_language("x\" y")
                 && !is_language("")
         );
+        assert_eq!(language_of("Arabic"), Some("ar"));
+        assert_eq!(language_of("zh-Hans"), Some("zh-Hans"));
+        assert_eq!(language_of("x\" y"), None);
     }
 }

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use ir_bm25::analysis::Highlighter;
-use ir_qa::{ChunkKind, Frame, byte_offset, character_count};
-use maud::{Markup, html};
+use ir_qa::documents::safe_mathml;
+use ir_qa::{Chunk, ChunkKind, Frame, byte_offset, character_count};
+use maud::{Markup, PreEscaped, html};
 
 use super::access::{Visitor, short_name};
 use super::error::{PageError, status_of};
-use super::excerpt::analysis;
+use super::excerpt::question_words;
 use super::guard::is_logged;
 use super::layout::{count, name_input};
 use super::papers::citation_links;
@@ -28,7 +28,7 @@ use crate::published::{AnswerPosition, PublishedDocument, PublishedState};
 use crate::service::{DOCUMENT_ANSWERS, DocumentAnswers, Question, Service};
 use crate::store::{Annotation, AnnotationStatus};
 use crate::urls::{document_url, sentence_hash, url};
-use marked_text::{is_language, marked, text_of};
+use marked_text::{language_of, marked, text_of};
 
 /// Parameters of the page.
 #[derive(Debug)]
@@ -156,7 +156,7 @@ fn find(service: &Service, id: &str, question: &Question) -> Result<InPaperResul
     let annotations = service.store().annotations(Some(id), None)?;
     let (mut answers, mut error) = (DocumentAnswers::default(), None);
     if !question.text.is_empty() && state.document(id).is_some() {
-        let words = Highlighter::new(analysis(), &question.text);
+        let words = question_words(&question.text);
         let has_word = |frame: &Frame| {
             let questions = frame.questions.iter().filter(|other| other.displayable);
             let mut texts = questions.map(|other| &*other.text).chain([&*frame.answer]);
@@ -283,7 +283,7 @@ impl DocumentPage<'_> {
             @if total > DOCUMENT_ANSWERS {
                 p.hint { "Marked: the " (DOCUMENT_ANSWERS) " best of " (count(total, "answer")) "." }
             }
-            article.document lang=[document.meta.text("language").filter(|language| is_language(language))] {
+            article.document dir="auto" lang=[document.meta.text("language").and_then(language_of)] {
                 (self.chunks())
             }
             (self.orphans())
@@ -304,7 +304,7 @@ impl DocumentPage<'_> {
     fn words(&self, text: &str) -> Vec<Range<usize>> {
         match self.view.question.as_str() {
             "" => Vec::new(),
-            question => Highlighter::new(analysis(), question).spans(text),
+            question => question_words(question).spans(text),
         }
     }
 
@@ -314,8 +314,8 @@ impl DocumentPage<'_> {
             let value = text_of(meta.get(name)?)?;
             (!value.is_empty()).then_some(value)
         });
-        let frame = Some(self.view.frame.as_str());
-        let frame = frame.filter(|frame| self.document.answer(frame).is_some());
+        let answer = self.document.answer(&self.view.frame);
+        let frame = answer.and_then(|answer| self.found.state.frame(&answer.frame));
         html! {
             p.place {
                 @for field in fields { span { (field) } }
@@ -377,7 +377,8 @@ impl DocumentPage<'_> {
                 @match chunk.kind {
                     ChunkKind::Title if number == 0 && self.title_is_text() => {}
                     ChunkKind::Title | ChunkKind::Section => h2.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
-                    ChunkKind::Content | ChunkKind::Row | ChunkKind::Formula => p.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
+                    ChunkKind::Formula => div.formula id={ "chunk-" (number) } { (formula(chunk)) },
+                    ChunkKind::Content | ChunkKind::Row => p.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
                 }
                 (self.questions(number, places))
             }
@@ -565,6 +566,18 @@ impl DocumentPage<'_> {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Displayed formula: its MathML, or its text. The text of a paragraph contains it, too, so that it
+/// has neither answers nor annotations.
+fn formula(chunk: &Chunk) -> Markup {
+    let markup = chunk.markup.as_deref().and_then(safe_mathml);
+    html! {
+        @match markup {
+            Some(markup) => (PreEscaped(markup)),
+            None => (chunk.text.as_deref().unwrap_or_default()),
         }
     }
 }

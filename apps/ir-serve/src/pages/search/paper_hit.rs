@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use ir_qa::Frame;
 use maud::{Markup, PreEscaped, html};
 
 use super::{SearchForm, count};
-use crate::pages::excerpt::{Excerpt, analysis, contributions, explanation};
+use crate::pages::excerpt::{Excerpt, contributions, explanation};
 use crate::pages::papers::citation_links;
 use crate::published::PublishedState;
 use crate::service::ScoredAnswer;
@@ -123,7 +124,7 @@ impl PaperHit<'_> {
                 }
                 p.actions {
                     a href=(only) { "Only this paper" span.visually-hidden { ": " (title) } }
-                    @if let Some(document) = document { (citation_links(document, Some(&best.best.frame.id))) }
+                    @if let Some(document) = document { (citation_links(document, Some(&best.best.frame))) }
                 }
             }
         }
@@ -151,9 +152,12 @@ impl PaperHit<'_> {
             p.place {
                 @if let Some(section) = excerpt.section { span { "Section “" (section) "”" } }
                 @if let Some(page) = frame.page { span { "Page " (page) } }
+                @if let Some(question) = question_of_person(frame) {
+                    span { span.status { "Accepted" } " answer to “" (question) "”" }
+                }
                 @if !others.is_empty() { span { (count(others.len() + 1, "answer")) " in this paragraph" } }
             }
-            p.context { (PreEscaped(excerpt.html(analysis(), &self.form.question))) }
+            p.context { (PreEscaped(excerpt.html(&self.form.question))) }
             p.actions {
                 a href=(self.open_url(paragraph)) { "View in document" span.visually-hidden { ": " (title) } }
                 a href=(sentence_url(frame)) data-sentence { "Link to the sentence" span.visually-hidden { ": " (frame.answer) } }
@@ -175,6 +179,13 @@ impl PaperHit<'_> {
             }
         }
     }
+}
+
+/// First question of a person that a frame answers: of an accepted annotation or an FAQ.
+fn question_of_person(frame: &Frame) -> Option<&str> {
+    let mut questions = frame.questions.iter();
+    let question = questions.find(|it| it.displayable && !it.generated)?;
+    Some(&question.text)
 }
 
 /// Names of at most three authors.

@@ -24,16 +24,20 @@ static REFERENCE_LISTS: WordClass = WordClass::new(
     thebibliography",
 );
 /// Classes and roles of footnotes, affiliations, tables of contents, links of the site, errors of
-/// the converter, and texts for screen readers.
+/// the converter, texts for screen readers, and references that open at a citation.
 static ASIDES: WordClass = WordClass::new(
-    "aff affiliation affiliations affs author-affiliations author-notes doc-endnote doc-endnotes
+    "aff affiliation affiliations affs articlebadge-editionmeta-doi-copylink articletimeline
+    author-affiliations author-notes contribgroup copylink doc-endnote doc-endnotes
     doc-footnote doc-pagebreak doc-toc endnote endnotes fn-group fn-list footnote footnote-list
     footnote-ref footnoteref footnotes ltx_author_notes ltx_contact ltx_error ltx_note
     ltx_page_footer ltx_page_header ltx_page_navbar ltx_pagination ltx_role_affiliation
-    ltx_tag_equation ltx_tag_equationgroup ltx_toc
-    mw-editsection rearnote rearnotes screen-reader-text sr-only table-of-contents toc
-    visually-hidden",
+    ltx_tag_equation ltx_tag_equationgroup ltx_toc modaltutors
+    mw-editsection rearnote rearnotes refctt scielo__contribgroup screen-reader-text sr-only
+    table-of-contents toc visually-hidden",
 );
+
+/// Classes of superscripts that are citations.
+static CITATIONS: WordClass = WordClass::new("citation reference xref");
 
 /// Classes of tables that place formulas.
 static FORMULA_TABLES: WordClass = WordClass::new("ltx_equation ltx_equationgroup ltx_eqn_table");
@@ -82,7 +86,10 @@ pub(super) fn purpose(name: &str, tag: &StartTag<()>) -> Purpose {
         Purpose::Byline(BylineKind::Authors)
     } else if is_any(&|word| word.eq_ignore_ascii_case("ltx_dates")) {
         Purpose::Byline(BylineKind::Date)
-    } else if is_any(&|word| REFERENCE_LISTS.has(word) || ASIDES.has(word)) {
+    } else if is_any(&|word| {
+        let is_citation = name == "sup" && CITATIONS.has(word);
+        is_citation || REFERENCE_LISTS.has(word) || ASIDES.has(word)
+    }) {
         Purpose::Omitted
     } else if name == "table" && !is_any(&|word| FORMULA_TABLES.has(word)) {
         // Tables that place other content have no rows to read.
