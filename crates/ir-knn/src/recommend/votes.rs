@@ -142,9 +142,9 @@ impl Voting<'_> {
         self.allowed_documents().filter_map(vote).collect()
     }
 
-    /// Votes of [`Self::nearest`] with strictly descending values in the order of the distances, the
-    /// training queries and their relevant documents. Documents that the search excludes count, so
-    /// that values do not depend on the filter.
+    /// Votes of [`Self::nearest`] with strictly descending values, in the order of the distances,
+    /// the training queries and their relevant documents. Values do not depend on the filter:
+    /// documents that the search excludes have one, too.
     fn nearest_in_training_order(&self) -> Vec<Vote> {
         let of_document = |(doc, rows): &(DocNum, Vec<u32>)| {
             let row = self.nearest_of(rows)?;

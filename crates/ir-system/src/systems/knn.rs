@@ -86,7 +86,7 @@ pub enum AggregationName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NeighborTiesName {
-    /// Ascending document number.
+    /// Ascending document number, as in all retrievers.
     #[default]
     DocumentNumber,
     /// Order of the training queries, then of the relevant documents of a query in the file, as

@@ -99,7 +99,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     keyword_labels: Option<String>,
 
-    /// Version of the ICLR dataset whose classes a map of all versions has [default: the map has
+    /// Version of the classes, for a map of all versions of the ICLR dataset [default: the map has
     /// one version]
     #[arg(long, value_parser = choice(VERSIONS), value_name = "NAME", requires = "keyword_labels")]
     keyword_version: Option<IclrVersion>,
