@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query, Skipped};
@@ -33,6 +33,18 @@ pub trait JudgedQueries: Send + Sync {
     /// There is no such split, or its judgments cannot be read.
     fn left_out(&self, _split: &str) -> Result<u64, DataError> {
         Ok(0)
+    }
+
+    /// Relevant documents of each query of a split, in the order of the file. Default: empty, the
+    /// format has no order.
+    ///
+    /// # Errors
+    /// There is no such split, or its judgments cannot be read.
+    fn relevant_in_file_order(
+        &self,
+        _split: &str,
+    ) -> Result<HashMap<String, Vec<String>>, DataError> {
+        Ok(HashMap::new())
     }
 }
 
@@ -145,6 +157,18 @@ impl Collection {
         let queries = if count == 1 { "query" } else { "queries" };
         let note = || format!("{count} {queries} of split {split} left out: equal to a test query");
         Ok((count > 0).then(note))
+    }
+
+    /// Relevant documents of each query of a split, in the order of the file. Empty if the format
+    /// of the judgments has no order.
+    ///
+    /// # Errors
+    /// There is no such split, or a file is invalid.
+    pub fn relevant_in_file_order(
+        &self,
+        split: &str,
+    ) -> Result<HashMap<String, Vec<String>>, DataError> {
+        self.judged.relevant_in_file_order(split)
     }
 
     /// All queries, judged or not, in file order.

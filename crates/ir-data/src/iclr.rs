@@ -100,6 +100,17 @@ pub fn read(path: impl AsRef<Path>) -> Result<Vec<Paper>, DataError> {
     let mut columns = COLUMNS.iter().map(|(name, _)| *name);
     if let Some(missing) = columns.find(|name| *name != AUTHOR_IDS && !names.contains(name)) {
         let all = Rows::open(path)?;
+        if all.skipped().iter().any(|name| name == missing) {
+            let expected = match missing {
+                "scores" => "a list of integers",
+                "keywords" => "a list of strings",
+                "year" => "an integer",
+                _ => "a string",
+            };
+            let found = "a column of vectors, bytes or another type that is not read";
+            let at = Location::new(&source, 1);
+            return Err(at.wrong_type(format!("{missing:?}"), expected, found));
+        }
         return Err(DataError::FieldNames {
             path: source.to_string(),
             line: 1,

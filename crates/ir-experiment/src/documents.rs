@@ -156,6 +156,14 @@ impl Documents {
             .collect()
     }
 
+    /// Years of other document numbers. An id has the year of its last document.
+    pub(crate) fn years_of_last(&self, ids: &DocIds) -> Years {
+        let years = self.ids.iter().zip(self.years.iter().copied());
+        let by_id: HashMap<&str, Option<i64>> = years.collect();
+        let years = ids.iter().map(|id| by_id.get(id).copied().flatten());
+        years.collect()
+    }
+
     /// Returns `true` if no two documents share an id: then a set of ids has the documents of a
     /// condition.
     pub(crate) fn has_unique_ids(&self) -> bool {

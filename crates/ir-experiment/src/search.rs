@@ -59,6 +59,7 @@ impl SearchParameters {
         let years = match self.filter {
             FilterName::None => ir_core::Years::default(),
             FilterName::Year | FilterName::PublishedYear => data.years_of(ids),
+            FilterName::YearOfLastRecord => data.documents.years_of_last(ids),
             FilterName::YearOfBestRecord => data.years_of_records(ids)?,
         };
         let condition = self.condition.as_ref();
@@ -71,7 +72,7 @@ impl SearchParameters {
         let mut run = Run::new(name);
         let total = set.queries.len();
         let depth = match self.filter {
-            FilterName::None | FilterName::Year => self.hits,
+            FilterName::None | FilterName::Year | FilterName::YearOfLastRecord => self.hits,
             FilterName::PublishedYear => published_depth(self.hits),
             FilterName::YearOfBestRecord => self.hits.saturating_mul(2),
         };
@@ -86,7 +87,7 @@ impl SearchParameters {
             let within: Vec<QueryFilter<'_>> = (batch.iter().zip(&filters[start..]))
                 .map(|(query, time)| QueryFilter {
                     documents,
-                    time: (self.filter == FilterName::Year)
+                    time: matches!(self.filter, FilterName::Year | FilterName::YearOfLastRecord)
                         .then_some((*time, query.attributes.year())),
                     passing,
                 })
@@ -106,7 +107,7 @@ impl SearchParameters {
             for ((n, query), ranking) in batch.iter().enumerate().zip(rankings) {
                 let time = &filters[start + n];
                 let ranking = match self.filter {
-                    FilterName::None | FilterName::Year => ranking,
+                    FilterName::None | FilterName::Year | FilterName::YearOfLastRecord => ranking,
                     FilterName::PublishedYear => published_filter(&ranking, ids, time, self.hits),
                     FilterName::YearOfBestRecord => {
                         let deeper = |depth| retriever.search(&query.text, &within(n, depth));

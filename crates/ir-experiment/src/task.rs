@@ -272,7 +272,15 @@ fn training_set(
     if let Some(note) = left_out {
         observer.note(&format!("{}: {note}", collection.name()));
     }
-    let queries = TrainingQuery::from_qrels(&labeled.queries, &labeled.qrels);
+    let mut queries = TrainingQuery::from_qrels(&labeled.queries, &labeled.qrels);
+    let order = collection.relevant_in_file_order(&set.split);
+    let order = order.map_err(|error| data_error(source, &format!("{at}.split"), error))?;
+    for query in &mut queries {
+        if let Some(listed) = order.get(&query.id) {
+            let position = |doc: &String| listed.iter().position(|found| found == doc);
+            (query.relevant).sort_by_cached_key(|doc| position(doc).unwrap_or(usize::MAX));
+        }
+    }
     Ok(TrainingSet::new(queries))
 }
 
@@ -329,6 +337,8 @@ pub(crate) fn open_collection(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::HashMap;
+
     use ir_core::{Flow, Progress, Qrels};
     use ir_data::{DataError, JudgedQueries};
 
@@ -353,11 +363,19 @@ mod tests {
         fn qrels(&self, _: &str) -> Result<Qrels, DataError> {
             let mut qrels = Qrels::new();
             qrels.insert("q", "d", 1);
+            qrels.insert("q", "e", 1);
             Ok(qrels)
         }
 
         fn left_out(&self, _: &str) -> Result<u64, DataError> {
             Ok(1)
+        }
+
+        fn relevant_in_file_order(
+            &self,
+            _: &str,
+        ) -> Result<HashMap<String, Vec<String>>, DataError> {
+            Ok([("q".to_owned(), vec!["e".to_owned(), "d".to_owned()])].into())
         }
     }
 
@@ -388,6 +406,8 @@ mod tests {
         let mut notes = Notes::default();
         let training = training_set(&source, "at", &entry, &collection, &set, &mut notes).unwrap();
         assert_eq!(training.queries.len(), 1);
+        // The order of the file.
+        assert_eq!(training.queries[0].relevant, ["e", "d"]);
         assert_eq!(
             notes.0,
             ["c: 1 query of split train left out: equal to a test query"]

@@ -42,8 +42,8 @@ pub use quantize::{
     QuantizationError, QuantizedFormat, QuantizedVectors, quantization_ranges, quantize_vectors,
 };
 pub use recommend::{
-    DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, TrainingQuery, TrainingQueryKnn,
-    TrainingQueryKnnConfig, TrainingQueryKnnError,
+    DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, NeighborTies, TrainingQuery,
+    TrainingQueryKnn, TrainingQueryKnnConfig, TrainingQueryKnnError,
 };
 #[cfg(feature = "tsne")]
 pub use tsne::{TsneConfig, TsneError, tsne};

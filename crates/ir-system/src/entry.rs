@@ -51,7 +51,7 @@ pub const COMMON_KEYS: [(&str, &str); 8] = [
     ("hits", "Number of hits. Default: the experiment's value."),
     (
         "filter",
-        "Time filter: none, year, published-year or year-of-best-record. Default: the experiment's value.",
+        "Time filter: none, year, year-of-last-record, published-year or year-of-best-record. Default: the experiment's value.",
     ),
     (
         "where",
@@ -189,6 +189,9 @@ pub enum FilterName {
     /// Documents that are newer than the attribute `year` of the query are excluded inside the
     /// search. Documents and queries without a year pass.
     Year,
+    /// As `year`, where several records of a collection may have the same id: an id has the year of
+    /// its last record, not of its first, as in programs that keep the records in a map by id.
+    YearOfLastRecord,
     /// DataFinder's published procedure: post-filtering of five times as many hits, with its stop
     /// rule. Only for the system `bm25`.
     PublishedYear,
@@ -204,7 +207,7 @@ impl FilterName {
         match self {
             Self::PublishedYear => Some("published-year"),
             Self::YearOfBestRecord => Some("year-of-best-record"),
-            Self::None | Self::Year => None,
+            Self::None | Self::Year | Self::YearOfLastRecord => None,
         }
     }
 }

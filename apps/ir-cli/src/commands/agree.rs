@@ -72,7 +72,7 @@ pub(crate) struct Args {
     table: Option<String>,
 
     /// Cells of the table are sets of names between semicolons
-    #[arg(long, requires = "table", conflicts_with_all = ["qrels", "run", "measure", "skip_header"])]
+    #[arg(long)]
     sets: bool,
 
     /// TREC run of a system to rank; repeatable, at least three
@@ -94,6 +94,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     at_most_one_stdin(args.qrels.iter().chain(&args.run))?;
+    if args.sets && args.table.is_none() {
+        bail_usage!("--sets: expected --table, found judgments");
+    }
     let measures = measures_in_order(&args.measure, &Rules::default())?;
     let alone = args.table.is_none() && args.qrels.len() < 2;
     if alone && (args.run.is_empty() || measures.len() < 2) {
@@ -146,10 +149,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let runs = reading.read(&args.run, console)?;
     let rankings = rankings(measures, &qrels, &runs)?;
     let text = if args.json {
-        let mut agreement = ratings.as_ref().map(agreement_json);
-        if let (Some(agreement), Some(sets)) = (&mut agreement, &sets) {
-            agreement["sets"] = sets_json(sets);
-        }
+        let of_ratings = |ratings| agreement_json(ratings, sets.as_ref());
+        let agreement = ratings.as_ref().map(of_ratings);
         let rules = (!rankings.is_empty()).then(Rules::default);
         json!({"agreement": agreement, "rankings": rankings, "rules": rules}).to_string()
     } else {
@@ -349,30 +350,43 @@ impl<R: Read> Read for LimitedRecord<R> {
     }
 }
 
-fn agreement_json(ratings: &Ratings) -> Value {
+fn agreement_json(ratings: &Ratings, sets: Option<&SetRatings>) -> Value {
     let pairs: Vec<Value> = ratings
         .pairs()
         .map(|(a, b)| {
-            json!({
+            let mut pair = json!({
                 "first": ratings.coders()[a], "second": ratings.coders()[b],
                 "cohen": ratings.cohen_kappa(a, b),
-                "linear": ratings.weighted_cohen_kappa(a, b, KappaWeights::Linear),
-                "quadratic": ratings.weighted_cohen_kappa(a, b, KappaWeights::Quadratic),
                 "confusion": ratings.confusion(a, b),
-            })
+            });
+            // Sets have no order.
+            if sets.is_none() {
+                let weighted = |weights| ratings.weighted_cohen_kappa(a, b, weights);
+                pair["linear"] = json!(weighted(KappaWeights::Linear));
+                pair["quadratic"] = json!(weighted(KappaWeights::Quadratic));
+            }
+            pair
         })
         .collect();
-    json!({
+    let alpha = |level| ratings.krippendorff_alpha(level);
+    let krippendorff = match sets {
+        None => json!({
+            "nominal": alpha(MeasurementLevel::Nominal),
+            "ordinal": alpha(MeasurementLevel::Ordinal),
+            "interval": alpha(MeasurementLevel::Interval),
+        }),
+        Some(_) => json!({ "nominal": alpha(MeasurementLevel::Nominal) }),
+    };
+    let mut agreement = json!({
         "assessors": ratings.coders(), "items": ratings.len(), "complete": ratings.complete_items(),
         "labels": ratings.categories().collect::<Vec<_>>(), "observed": ratings.observed_agreement(),
         "mean_cohen": ratings.mean_cohen_kappa(), "davies_fleiss": ratings.davies_fleiss_kappa(),
-        "fleiss": ratings.fleiss_kappa(), "pairs": pairs,
-        "krippendorff": {
-            "nominal": ratings.krippendorff_alpha(MeasurementLevel::Nominal),
-            "ordinal": ratings.krippendorff_alpha(MeasurementLevel::Ordinal),
-            "interval": ratings.krippendorff_alpha(MeasurementLevel::Interval),
-        },
-    })
+        "fleiss": ratings.fleiss_kappa(), "pairs": pairs, "krippendorff": krippendorff,
+    });
+    if let Some(sets) = sets {
+        agreement["sets"] = sets_json(sets);
+    }
+    agreement
 }
 
 fn sets_json(sets: &SetRatings) -> Value {
@@ -390,7 +404,11 @@ fn agreement_text(ratings: &Ratings, sets: Option<&SetRatings>) -> Vec<String> {
     row("assessors", ratings.coders().len().to_string());
     row("items", ratings.len().to_string());
     row("labeled by all", ratings.complete_items().to_string());
-    row("labels", labels.join(" "));
+    // Sets contain spaces.
+    row(
+        "labels",
+        labels.join(if sets.is_some() { ", " } else { " " }),
+    );
     let mut row = |name: &str, value: Option<f64>| row(name, four_decimals(value));
     row("observed agreement", ratings.observed_agreement());
     let two = ratings.coders().len() == 2;
@@ -430,14 +448,18 @@ fn agreement_text(ratings: &Ratings, sets: Option<&SetRatings>) -> Vec<String> {
         }
         table(rows)
     } else {
-        let mut rows = vec![["pair", "Cohen", "linear", "quadratic"].map(str::to_owned)];
+        // Sets have no order.
+        let columns = if sets.is_some() { 2 } else { 4 };
+        let head = ["pair", "Cohen", "linear", "quadratic"].map(str::to_owned);
+        let mut rows = vec![head[..columns].to_vec()];
         rows.extend(ratings.pairs().map(|(a, b)| {
-            [
+            let row = [
                 format!("{} + {}", coders[a], coders[b]),
                 four_decimals(ratings.cohen_kappa(a, b)),
                 four_decimals(weighted(a, b, KappaWeights::Linear)),
                 four_decimals(weighted(a, b, KappaWeights::Quadratic)),
-            ]
+            ];
+            row[..columns].to_vec()
         }));
         table(rows)
     };

@@ -36,13 +36,14 @@ Vectors of two dimensions are drawn without t-SNE. Texts are first reduced to
 the normalized SVD of TF-IDF with sublinear term frequency, as in the ICLR
 benchmark. The map is deterministic.
 
-Points have the color of their label; those labeled `unlabeled`, or without a
-label, are gray. The title of an item appears while the pointer is on its
-point; on a page (.html), the items of a label stand out while the pointer is
-on the label.
+Points have the color of their label; integers, such as years, are colored in
+their order. Points labeled `unlabeled`, or without a label, are gray. The
+title of an item appears while the pointer is on its point; on a page (.html),
+the items of a label stand out while the pointer is on the label.
 
 Texts are JSON lines, or a Parquet or Arrow file of the ICLR dataset, of which
---label-field is labels, year or decision.";
+--label-field is labels, year, decision, or score, the mean score of the
+reviewers, rounded.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -126,7 +127,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let source = args.vectors.as_ref().or(args.texts.as_ref());
     let source = source.context("clap asks for one of both")?;
     let items = items(args, source, console)?;
-    let map = if items.vectors.ncols() == 2 {
+    // Two components of texts are no map.
+    let map = if args.vectors.is_some() && items.vectors.ncols() == 2 {
         if args.perplexity.is_some() {
             bail_usage!("--perplexity: expected vectors of more than two dimensions, found a map");
         }
@@ -184,12 +186,14 @@ fn items(args: &Args, source: &str, console: &Console) -> Result<Items> {
         }
     };
     let expected = items.vectors.nrows();
-    for (file, what, lines) in [
+    let read = [item_files::labels, item_files::titles];
+    let lines = [
         (&args.labels, "labels", &mut items.labels),
         (&args.titles, "titles", &mut items.titles),
-    ] {
+    ];
+    for ((file, what, lines), read) in lines.into_iter().zip(read) {
         let Some(file) = file else { continue };
-        *lines = item_files::labels(file, console)?;
+        *lines = read(file, console)?;
         if lines.len() != expected {
             bail!(
                 "{file}: expected {expected} {what} as {source} has items, found {}",
@@ -252,14 +256,23 @@ fn papers(source: &str, args: &Args) -> Result<Records> {
             "label" | "labels" => paper.class,
             "year" => paper.year.to_string(),
             "decision" => paper.decision,
+            "score" => mean_score(&paper.scores).unwrap_or_else(|| args.unlabeled.clone()),
             other => {
-                bail_usage!("--label-field: expected labels, year or decision, found {other}")
+                bail_usage!(
+                    "--label-field: expected labels, year, decision or score, found {other}"
+                )
             }
         });
         records.titles.push(paper.title);
         records.texts.push(paper.text);
     }
     Ok(records)
+}
+
+/// Mean of the scores of the reviewers, rounded to an integer.
+fn mean_score(scores: &[i64]) -> Option<String> {
+    let sum: i64 = scores.iter().sum();
+    (!scores.is_empty()).then(|| format!("{:.0}", (sum as f64 / scores.len() as f64).round()))
 }
 
 /// Normalized SVD of TF-IDF.

@@ -16,16 +16,25 @@ pub(crate) fn vectors(argument: &str, console: &Console) -> Result<Array2<f64>> 
 
 /// Reads labels, one per line.
 pub(crate) fn labels(argument: &str, console: &Console) -> Result<Vec<String>> {
-    let (reader, name) = input::open(argument, console)?;
-    let mut lines = LineReader::new(reader, &name);
-    let mut labels = Vec::new();
-    while let Some(line) = lines.read()? {
-        let label = line.text.trim_end_matches('\r');
-        if label.is_empty() {
-            let number = line.number;
-            bail!("{name}:{number}: expected a label, found an empty line");
-        }
-        labels.push(label.to_owned());
+    let (name, labels) = lines(argument, console)?;
+    if let Some(row) = labels.iter().position(String::is_empty) {
+        bail!("{name}:{}: expected a label, found an empty line", row + 1);
     }
     Ok(labels)
+}
+
+/// Reads titles, one per line; an empty line is an item without a title.
+pub(crate) fn titles(argument: &str, console: &Console) -> Result<Vec<String>> {
+    Ok(lines(argument, console)?.1)
+}
+
+/// Name of a file, and its lines.
+fn lines(argument: &str, console: &Console) -> Result<(String, Vec<String>)> {
+    let (reader, name) = input::open(argument, console)?;
+    let mut reader = LineReader::new(reader, &name);
+    let mut lines = Vec::new();
+    while let Some(line) = reader.read()? {
+        lines.push(line.text.trim_end_matches('\r').to_owned());
+    }
+    Ok((name, lines))
 }

@@ -468,10 +468,20 @@ fn agreement_on_sets() {
     let sets = &object["agreement"]["sets"];
     assert_eq!(sets["jaccard"], 0.85);
     assert!(sets["krippendorff_masi"].is_number(), "{object}");
+    // Sets have no order.
+    let alphas = object["agreement"]["krippendorff"].as_object().unwrap();
+    assert_eq!(alphas.keys().collect::<Vec<_>>(), ["nominal"]);
+    assert!(
+        object["agreement"]["pairs"][0].get("linear").is_none(),
+        "{object}"
+    );
     // 17 sets of both, one of each alone, one empty: 1 - .15 / (74 / 380) and
     // 1 - .1665 / (85.22 / 380).
     assert_eq!(value("Krippendorff, Jaccard"), "0.2297", "{out}");
     assert_eq!(value("Krippendorff, MASI"), "0.2576", "{out}");
-    here.ir("agree a.qrels b.qrels --sets")
-        .fails(2, &["--table"]);
+    // Several names are one set; sets contain spaces.
+    assert!(out.contains(" CoQA, CoQA; SQuAD, SQuAD, {}"), "{out}");
+    here.write("a.qrels", "q 0 d 1\n");
+    here.ir("agree a.qrels a.qrels --sets")
+        .fails(2, &["--sets: expected --table, found judgments"]);
 }

@@ -362,7 +362,7 @@ fn questions_with_answers() {
     assert_eq!(found["counts"]["paragraphs"], 2);
     let notes = found["notes"].to_string();
     assert!(
-        notes.contains("1 questions without an answer in the texts are left out"),
+        notes.contains("1 question without an answer in the texts left out"),
         "{notes}"
     );
     here.ir("search dev.json --split pairs -o run.trec").ok();

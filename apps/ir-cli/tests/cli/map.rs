@@ -69,6 +69,33 @@ fn maps_of_texts() {
     ])
     .ok();
     assert!(here.read("iclr.svg").contains(">2017 (10)</text>"));
+    let score = |label: &str| {
+        here.ir(&[
+            "map",
+            "--texts",
+            file,
+            "--label-field",
+            label,
+            "-o",
+            "s.csv",
+        ])
+    };
+    score("score").ok();
+    score("keywords").fails(
+        2,
+        &["--label-field: expected labels, year, decision or score"],
+    );
+    // Two components of texts are no map.
+    here.write(
+        "two.jsonl",
+        "{\"text\": \"tea leaves\"}\n{\"text\": \"milk\"}\n",
+    );
+    here.ir("map --texts two.jsonl -o two.svg").fails(
+        1,
+        &["two.jsonl", "t-SNE: expected at least 4 rows, found 2"],
+    );
+    here.ir("map --texts papers.jsonl --components 2 --perplexity 3 -o m.svg")
+        .ok();
 }
 
 /// Vectors of two dimensions are drawn without t-SNE.
@@ -89,6 +116,14 @@ fn a_map_as_it_is() {
         here.read("map.csv"),
         "x,y,label,text\n0,1,a,one\n3,4,b,two\n6,7,a,three\n"
     );
+    // An item may have no title.
+    here.write("titles", "one\n\nthree\n");
+    here.ir("map --vectors map.npy --titles titles -o map.csv")
+        .ok();
+    assert!(here.read("map.csv").contains("\n3,4,,\n"));
+    here.write("empty", "a\n\nb\n");
+    here.ir("map --vectors map.npy --labels empty -o map.csv")
+        .fails(1, &["empty:2: expected a label, found an empty line"]);
 
     write("two.npy", (2, 3));
     here.ir("map --vectors two.npy -o map.svg")

@@ -307,6 +307,15 @@ fn papers_by_keywords() {
     let out = run(&["--keyword-version", "24v2"]).ok().out;
     assert_eq!(row(&out, "other classes than in the file"), "15", "{out}");
     run(&["--keyword-version", "23v1"]).fails(2, &["--keyword-version"]);
+    // Neither form of a map, and no keywords.
+    here.write("map.tsv", "{\"keyword\": \"a\"}\n");
+    let other = run(&["--keyword-version", "24v2"]);
+    other.fails(1, &["--keyword-labels: map.tsv:1: expected the columns"]);
+    here.write("map.tsv", "keyword\tfrequency\tlabel\n");
+    run(&[]).fails(
+        1,
+        &["--keyword-labels: map.tsv: expected keywords, found none"],
+    );
     here.ir("stats bundled --keyword-labels map.tsv").fails(
         2,
         &["--keyword-labels: expected a Parquet or Arrow file of the ICLR dataset"],

@@ -160,6 +160,12 @@ fn wrong_system_files_are_rejected() {
                 "system.toml: filter: expected none, year or published-year, found year-of-best-record",
             ],
         ),
+        (
+            "[[systems]]\nname = \"s\"\ntype = \"bm25\"\nfilter = \"year-of-last-record\"\n",
+            &[
+                "system.toml: filter: expected none, year or published-year, found year-of-last-record",
+            ],
+        ),
         ("k1 = 1\n", &["system.toml", "k1"]),
     ] {
         here.write("system.toml", text);

@@ -13,7 +13,7 @@ use crate::collection::{
 use crate::compression::open;
 use crate::datafinder::{
     DatasetCorpus, DatasetQuery, TRAINING_PREFIX, TaggedDatasetCorpus, read_test_queries,
-    read_training_queries, without_test_queries,
+    read_training_queries, underscored, without_test_queries,
 };
 use crate::error::{DataError, check_count, name_of};
 use crate::json::FieldNames;
@@ -146,6 +146,13 @@ impl<J: JudgedQueries> JudgedQueries for CountedQueries<J> {
     fn left_out(&self, split: &str) -> Result<u64, DataError> {
         self.judged.left_out(split)
     }
+
+    fn relevant_in_file_order(
+        &self,
+        split: &str,
+    ) -> Result<HashMap<String, Vec<String>>, DataError> {
+        self.judged.relevant_in_file_order(split)
+    }
 }
 
 /// Queries of DataFinder or MAKG with the splits `test` and `train`.
@@ -237,6 +244,21 @@ impl JudgedQueries for DatasetSplits {
             _ => Ok(0),
         }
     }
+
+    /// Positives of the training queries.
+    fn relevant_in_file_order(
+        &self,
+        split: &str,
+    ) -> Result<HashMap<String, Vec<String>>, DataError> {
+        if split != "train" {
+            return Ok(HashMap::new());
+        }
+        let of_row = |row: DatasetQuery| {
+            let positives = row.positives.iter().map(|name| underscored(name));
+            (row.query.id, positives.collect())
+        };
+        Ok(self.train()?.into_iter().map(of_row).collect())
+    }
 }
 
 #[cfg(test)]
@@ -262,9 +284,11 @@ mod tests {
             test: write("test.jsonl", &row("parse trees", "documents")),
             train: write(
                 "train.jsonl",
-                &["images", " parse trees", "tea"]
+                &["images", " parse trees"]
                     .map(|text| row(text, "positives"))
-                    .concat(),
+                    .into_iter()
+                    .chain([row("tea", "positives").replace("[\"d\"]", "[\"e f\", \"d\"]")])
+                    .collect::<String>(),
             ),
             published: Some(PublishedTestSet {
                 ids: write(
@@ -275,6 +299,10 @@ mod tests {
             }),
         };
         assert_eq!(splits.qrels("train").unwrap().len(), 2);
+        // The order of the file; judgments are in byte order.
+        let relevant = splits.relevant_in_file_order("train").unwrap();
+        assert_eq!(relevant["train-2"], ["e_f", "d"]);
+        assert!(splits.relevant_in_file_order("test").unwrap().is_empty());
         let collection = Collection::new("datafinder", Vec::<ir_core::Document>::new(), splits);
         assert_eq!(
             collection.left_out_note("train").unwrap().as_deref(),

@@ -119,7 +119,7 @@ impl Rows {
     }
 
     /// Names of the columns that are not read.
-    pub(super) fn skipped(&self) -> &[String] {
+    pub(crate) fn skipped(&self) -> &[String] {
         &self.skipped
     }
 

@@ -123,34 +123,49 @@ pub(super) fn find_answers<'a>(
     context: &str,
     answers: impl IntoIterator<Item = &'a str>,
 ) -> Vec<Answer> {
-    let text: Vec<char> = context.chars().collect();
+    let folded = fold(context);
     let found = answers.into_iter().filter_map(|answer| {
-        let answer: Vec<char> = answer.trim().chars().collect();
-        let start = position(&text, &answer)?;
+        let answer = fold(answer.trim());
+        let start = folded[..position(&folded, &answer)?].chars().count();
+        let text = context.chars().skip(start).take(answer.chars().count());
         Some(Answer {
-            text: text[start..start + answer.len()].iter().collect(),
+            text: text.collect(),
             start,
         })
     });
     found.collect()
 }
 
-fn position(text: &[char], answer: &[char]) -> Option<usize> {
-    if answer.is_empty() {
-        return None;
+/// Lower case, character by character, so that positions of characters stay the same.
+fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
     }
-    let equal = |a: &char, b: &char| a == b || a.to_lowercase().eq(b.to_lowercase());
-    let is_word = |at: Option<&char>| at.is_some_and(|c| c.is_alphanumeric());
-    let is_whole = |start: usize| {
-        let before = start.checked_sub(1).and_then(|at| text.get(at));
-        let after = text.get(start + answer.len());
-        !(is_word(answer.first()) && is_word(before) || is_word(answer.last()) && is_word(after))
-    };
-    let mut windows = text.windows(answer.len()).enumerate();
-    let found = windows.find(|(start, window)| {
-        window.iter().zip(answer).all(|(a, b)| equal(a, b)) && is_whole(*start)
+    let folded = text.chars().map(|c| {
+        let mut lower = c.to_lowercase();
+        let first = lower.next().unwrap_or(c);
+        if lower.next().is_some() { c } else { first }
     });
-    found.map(|(start, _)| start)
+    folded.collect()
+}
+
+/// Byte position of an answer in a text, both folded.
+fn position(text: &str, answer: &str) -> Option<usize> {
+    let first = answer.chars().next()?;
+    let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let mut from = 0;
+    loop {
+        let start = from + text[from..].find(answer)?;
+        let end = start + answer.len();
+        let before = text[..start].chars().next_back();
+        let after = text[end..].chars().next();
+        let is_part = is_word(Some(first)) && is_word(before)
+            || is_word(answer.chars().next_back()) && is_word(after);
+        if !is_part {
+            return Some(start);
+        }
+        from = start + first.len_utf8();
+    }
 }
 
 #[cfg(test)]
@@ -171,6 +186,10 @@ mod tests {
         for absent in ["te", "", "milk", "Tea is old. It is hot."] {
             assert_eq!(find(absent), None, "{absent}");
         }
+        // An occurrence that is no whole word overlaps the first one that is.
+        let found = find_answers("xa a a, İ İK", ["A a", "i", "İ", "İk"]);
+        let found: Vec<(usize, &str)> = found.iter().map(|it| (it.start, &*it.text)).collect();
+        assert_eq!(found, [(3, "a a"), (8, "İ"), (10, "İK")]);
     }
 
     #[test]

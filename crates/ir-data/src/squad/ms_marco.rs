@@ -131,7 +131,11 @@ fn add_columns(
         };
         add(builder, &record, at)?;
     }
-    Ok(())
+    let others = [columns.query.keys().next(), columns.passages.keys().next()];
+    match others.into_iter().flatten().next() {
+        Some(key) => Err(at.syntax("an id of each row in the column query_id", key)),
+        None => Ok(()),
+    }
 }
 
 fn add(builder: &mut SquadBuilder, record: &Record, at: Location<'_>) -> Result<(), DataError> {

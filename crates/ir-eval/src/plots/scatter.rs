@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use super::canvas::escape;
 use super::csv;
 
-/// Map of items, such as papers, in two dimensions. Items have the color of their label.
+/// Map of items, such as papers, in two dimensions. Items have the color of their label. If all
+/// labels are integers, such as years, colors and legend have the order of the values.
 ///
 /// The text of an item appears while the pointer is on its point, in browsers. On the page, the
 /// items of a label stand out while the pointer is on it in the legend; there are no scripts.
@@ -57,7 +58,8 @@ const COLUMN: f64 = 196.0;
 const LINE: f64 = 17.0;
 
 impl ScatterPlot {
-    /// Labels with their numbers of points, by descending number; equal numbers in byte order.
+    /// Labels with their numbers of points: integers by value, other labels by descending number,
+    /// equal numbers in byte order.
     fn labels(&self) -> Vec<(&str, usize)> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for label in self
@@ -68,7 +70,11 @@ impl ScatterPlot {
             *counts.entry(label).or_default() += 1;
         }
         let mut counts: Vec<_> = counts.into_iter().collect();
-        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        if is_ordinal(&counts) {
+            counts.sort_by_key(|(label, _)| label.parse::<i64>().ok());
+        } else {
+            counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        }
         counts
     }
 
@@ -81,6 +87,14 @@ impl ScatterPlot {
             .enumerate()
             .map(|(rank, (label, _))| (*label, rank))
             .collect();
+        let is_ordinal = is_ordinal(&labels);
+        let color = |rank: usize| {
+            if is_ordinal {
+                ordinal_color(rank, labels.len())
+            } else {
+                color(rank)
+            }
+        };
         let lines = (SIDE / LINE) as usize;
         let width = SIDE + COLUMN * labels.len().div_ceil(lines) as f64;
         let height = TOP + SIDE;
@@ -190,6 +204,18 @@ impl ScatterPlot {
     }
 }
 
+/// Returns `true` if all labels are integers.
+fn is_ordinal(labels: &[(&str, usize)]) -> bool {
+    labels.iter().all(|(label, _)| label.parse::<i64>().is_ok())
+}
+
+/// Color of an ordered label: from dark blue to yellow.
+fn ordinal_color(rank: usize, labels: usize) -> String {
+    let position = rank as f64 / labels.saturating_sub(1).max(1) as f64;
+    let (hue, lightness) = (260.0 - 210.0 * position, 30.0 + 28.0 * position);
+    format!("hsl({hue:.0} 75% {lightness:.0}%)")
+}
+
 /// Color by rank: golden-ratio hues in three lightness levels.
 fn color(rank: usize) -> String {
     let hue = (rank as f64 * 0.381_966).fract() * 360.0;
@@ -233,6 +259,24 @@ mod tests {
             html.starts_with("<!DOCTYPE html>") && html.contains("#l0:hover"),
             "{html}"
         );
+    }
+
+    /// By number of points, 2018 would be first.
+    #[test]
+    fn integers_are_ordered_by_value() {
+        let years = ["2018", "2018", "2017", "-3", "2019"];
+        let plot = ScatterPlot {
+            title: String::new(),
+            points: years.map(|year| point(0.0, 0.0, "", Some(year))).into(),
+        };
+        let labels: Vec<&str> = plot.labels().into_iter().map(|(label, _)| label).collect();
+        assert_eq!(labels, ["-3", "2017", "2018", "2019"]);
+        let svg = plot.to_svg();
+        assert!(
+            svg.contains("<circle class=\"p c0\" cx=\"320.0\" cy=\"354.0\" r=\"3.6\" fill=\"hsl(260 75% 30%)\">"),
+            "{svg}"
+        );
+        assert!(svg.contains("fill=\"hsl(50 75% 58%)\""), "{svg}");
     }
 
     #[test]

@@ -304,8 +304,10 @@ impl Experiment {
     fn check_search(&self) -> Result<(), SpecError> {
         self.check_ranges("search", &self.search)?;
         if let Some(filter) = self.search.filter.of_records() {
-            let message =
-                format!("expected none or year; {filter} is a filter of single systems or tasks");
+            let message = format!(
+                "expected none, year or year-of-last-record; {filter} is a filter of single systems \
+                 or tasks"
+            );
             return Err(self.error("search.filter", message));
         }
         if self.systems.is_empty() || self.systems.iter().any(|system| system.kind != RUN) {

@@ -129,6 +129,11 @@ fn errors_name_line_and_key() {
             "systems[1].neighbors: expected aggregation",
         ),
         (
+            "\"knn\"",
+            "\"knn\"\naggregation = \"sum\"\nties = \"training-order\"",
+            "systems[1].ties: expected aggregation = \"nearest\" for training-order",
+        ),
+        (
             "\"bm25\"",
             "\"bm25\"\ntemplate = \"{text\"",
             "line 8: systems[0].template: expected a name in braces",
@@ -305,11 +310,12 @@ fn errors_name_line_and_key() {
         ),
         (
             "[search]\nfilter = \"published-year\"",
-            "line 12: search.filter: expected none or year",
+            "line 12: search.filter: expected none, year or year-of-last-record",
         ),
         (
             "[search]\nfilter = \"year-of-best-record\"",
-            "line 12: search.filter: expected none or year; year-of-best-record is a filter of",
+            "line 12: search.filter: expected none, year or year-of-last-record; \
+             year-of-best-record is a filter of",
         ),
         ("[rules]\ntie = \"run-order\"", "(did you mean ties?)"),
         (
@@ -371,8 +377,8 @@ fn common_keys_of_the_second_system() {
     for (line, expected) in [
         (
             "filter = \"yaer\"",
-            "line 11: systems[1].filter: expected one of `none`, `year`, `published-year`, \
-             `year-of-best-record`, found `yaer` (did you mean year?)",
+            "line 11: systems[1].filter: expected one of `none`, `year`, `year-of-last-record`, \
+             `published-year`, `year-of-best-record`, found `yaer` (did you mean year?)",
         ),
         (
             "filter = 3",

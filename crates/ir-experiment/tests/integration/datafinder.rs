@@ -448,3 +448,57 @@ fn ids_with_the_year_of_their_best_ranked_record() {
         }
     }
 }
+
+/// kNN with the ties and the years of the published programs. Expected: a loop over the vectors of
+/// scikit-learn 1.9.1 that appends the positives of the training queries in file order, with the
+/// year of the last record of an id.
+#[test]
+fn published_ties_and_years_of_knn() {
+    let known = catalog::Catalog::from_env();
+    if !(known.has("datafinder").unwrap() && known.has("makg").unwrap()) {
+        eprintln!("skipped: no datafinder or makg in IR_DATA");
+        return;
+    }
+    let text = r#"
+        measures = ["P@5", "R@5", "AP", "RR"]
+        [[tasks]]
+        name = "sentences"
+        collection = "datafinder"
+        filter = "year-of-last-record"
+        training = { split = "train" }
+        [[tasks]]
+        name = "keyphrases"
+        collection = "datafinder"
+        query = "keyphrase_query"
+        filter = "year-of-last-record"
+        training = { split = "train" }
+        [[tasks]]
+        name = "MAKG"
+        collection = "makg"
+        training = { split = "train" }
+        [search]
+        hits = 5
+        [rules]
+        ties = "run-order"
+        [[systems]]
+        name = "kNN"
+        type = "knn"
+        ties = "training-order"
+    "#;
+    let experiment = Experiment::from_toml(text).unwrap();
+    let (results, _) = run(&experiment, &Cache::temporary().unwrap());
+    let measures = ["P@5", "R@5", "AP", "RR"].map(|name| name.parse::<Measure>().unwrap());
+    for (task, expected) in [
+        ("sentences", [4.184, 7.615, 4.529, 10.098]),
+        ("keyphrases", [5.918, 11.009, 8.214, 17.1]),
+        ("MAKG", [13.781, 64.064, 47.933, 48.846]),
+    ] {
+        for (measure, expected) in measures.into_iter().zip(expected) {
+            let found = 100.0 * results.value(task, "kNN", measure).unwrap();
+            assert!(
+                (found - expected).abs() <= 0.0011,
+                "{task}, {measure}: {found}"
+            );
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead};
 
+use ir_core::excerpt;
 use rustc_hash::FxHashMap;
 
 /// Mapping from keywords to classes, by which the ICLR benchmark classifies papers.
@@ -209,7 +210,7 @@ fn read_table(
             let text = text.trim_start_matches('\u{feff}');
             if text != header {
                 let expected = format!("the columns {header:?}");
-                return Err(syntax(&expected, format!("{text:?}")));
+                return Err(syntax(&expected, format!("{:?}", excerpt(text))));
             }
             continue;
         }

@@ -29,6 +29,9 @@ pub struct TrainingQueryKnnConfig {
     pub metric: VectorSimilarity,
     /// Aggregation of the distances of training queries into document scores. Default: nearest.
     pub aggregation: NeighborAggregation,
+    /// Order of documents with the same nearest training query, for
+    /// [`NeighborAggregation::Nearest`]. Default: document number.
+    pub ties: NeighborTies,
     /// Deviations of DataFinder's published program from its description. Default: none.
     pub quirks: DataFinderQuirks,
     /// Policy for training queries without relevant documents. Default: error.
@@ -42,6 +45,7 @@ impl Default for TrainingQueryKnnConfig {
         Self {
             metric: VectorSimilarity::Cosine,
             aggregation: NeighborAggregation::default(),
+            ties: NeighborTies::default(),
             quirks: DataFinderQuirks::default(),
             without_relevant: MissingRelevantPolicy::default(),
             unknown_documents: MissingRelevantPolicy::default(),
@@ -53,6 +57,7 @@ impl TrainingQueryKnnConfig {
     ir_core::setters! {
         with_aggregation: aggregation, NeighborAggregation;
         with_metric: metric, VectorSimilarity;
+        with_ties: ties, NeighborTies;
         with_quirks: quirks, DataFinderQuirks;
     }
 
@@ -84,6 +89,10 @@ impl TrainingQueryKnnConfig {
         };
         let visited = "of the visited training queries";
         match self.aggregation {
+            Nearest if self.ties == NeighborTies::TrainingOrder => format!(
+                "negated {distance} of the nearest training query, ties in the order of the \
+                 training queries"
+            ),
             Nearest => format!("negated {distance} of the nearest training query"),
             Sum => "sum of the similarities of all training queries".to_owned(),
             WeightedVote { neighbors } => {
@@ -97,6 +106,7 @@ impl TrainingQueryKnnConfig {
     pub(super) fn validate(&self) -> Result<(), TrainingQueryKnnError> {
         let Self {
             aggregation,
+            ties,
             quirks,
             ..
         } = *self;
@@ -105,6 +115,10 @@ impl TrainingQueryKnnConfig {
         }
         if aggregation == (NeighborAggregation::WeightedVote { neighbors: 0 }) {
             return Err(TrainingQueryKnnError::ZeroNeighbors);
+        }
+        let nearest = aggregation == NeighborAggregation::Nearest;
+        if ties == NeighborTies::TrainingOrder && !nearest {
+            return Err(TrainingQueryKnnError::Ties { aggregation });
         }
         let exact = aggregation == NeighborAggregation::ExactTop;
         let vote = matches!(aggregation, NeighborAggregation::WeightedVote { .. });
@@ -163,6 +177,20 @@ pub enum NeighborAggregation {
     ExactTop,
 }
 
+/// Order of documents with equal distances to their nearest training queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum NeighborTies {
+    /// Ascending document number, as in all retrievers.
+    #[default]
+    DocumentNumber,
+    /// Order of the training queries, then of the relevant documents of a query
+    /// ([`TrainingQuery::relevant`](crate::TrainingQuery::relevant)), as in DataFinder's published
+    /// program. A score that is not below the score before it is replaced by the next smaller f32.
+    TrainingOrder,
+}
+
 /// Deviations of the published program of the DataFinder paper (ACL 2023) from its description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -217,6 +245,11 @@ pub enum TrainingQueryKnnError {
     /// The number of voting neighbors is 0.
     #[error("neighbors: expected a number ≥ 1, found 0")]
     ZeroNeighbors,
+    /// The aggregation does not rank documents by one training query.
+    #[error(
+        "ties: expected document-number with the aggregation {aggregation:?}, found training-order"
+    )]
+    Ties { aggregation: NeighborAggregation },
     /// A quirk does not apply to the aggregation.
     #[error("{name} does not apply to {aggregation:?}")]
     Quirk {

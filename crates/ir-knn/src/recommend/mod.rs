@@ -13,8 +13,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use config::{
-    DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, TrainingQueryKnnConfig,
-    TrainingQueryKnnError,
+    DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, NeighborTies,
+    TrainingQueryKnnConfig, TrainingQueryKnnError,
 };
 use votes::{Vote, max_results, similarity, votes};
 

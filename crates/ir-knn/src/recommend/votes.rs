@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use ir_core::{DocNum, Search, VectorSimilarity};
 
-use super::{NeighborAggregation, TrainingQueries, TrainingQueryKnnConfig};
+use super::{NeighborAggregation, NeighborTies, TrainingQueries, TrainingQueryKnnConfig};
 
 /// Number of training queries that the published program visits, and of its results.
 const PUBLISHED_DEPTH: usize = 40;
@@ -56,6 +56,9 @@ pub(super) fn votes(
         search,
     };
     let mut votes = match config.aggregation {
+        NeighborAggregation::Nearest if config.ties == NeighborTies::TrainingOrder => {
+            voting.nearest_in_training_order()
+        }
         NeighborAggregation::Nearest => voting.nearest(),
         NeighborAggregation::Sum => voting.sum(),
         NeighborAggregation::WeightedVote { neighbors } if config.quirks.first_rows => {
@@ -137,6 +140,37 @@ impl Voting<'_> {
             Some(Vote::new(doc, row, 0.0 - self.distance(row)))
         };
         self.allowed_documents().filter_map(vote).collect()
+    }
+
+    /// Votes of [`Self::nearest`] with strictly descending values, in the order of the distances,
+    /// the training queries and their relevant documents. Values do not depend on the filter:
+    /// documents that the search excludes have one, too.
+    fn nearest_in_training_order(&self) -> Vec<Vote> {
+        let of_document = |(doc, rows): &(DocNum, Vec<u32>)| {
+            let row = self.nearest_of(rows)?;
+            let relevant = &self.training.relevant[row as usize];
+            let position = relevant.iter().position(|found| found == doc)?;
+            Some((row, position, *doc))
+        };
+        let documents = self.training.documents.iter();
+        let mut ordered: Vec<_> = documents.filter_map(of_document).collect();
+        ordered
+            .sort_unstable_by(|a, b| compare(self.distances, a.0, b.0).then_with(|| a.1.cmp(&b.1)));
+        let mut last = f32::INFINITY;
+        let mut votes = Vec::new();
+        for (row, _, doc) in ordered {
+            let score = (0.0 - self.distance(row)) as f32;
+            last = if score < last {
+                score
+            } else {
+                last.next_down()
+            };
+            if self.search.allows(doc) {
+                votes.push(Vote::new(doc, row, f64::from(last)));
+            }
+        }
+        votes.sort_unstable_by_key(|vote| vote.doc);
+        votes
     }
 
     fn sum(&self) -> Vec<Vote> {

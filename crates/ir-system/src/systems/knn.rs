@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ir_core::Encoder;
 use ir_core::stop_words::{ENGLISH_FUNCTION_WORDS, NLTK};
 use ir_knn::{
-    DocFrequency, NeighborAggregation, TfidfConfig, TrainingQueryKnn, TrainingQueryKnnConfig,
-    VectorSimilarity,
+    DocFrequency, NeighborAggregation, NeighborTies, TfidfConfig, TrainingQueryKnn,
+    TrainingQueryKnnConfig, VectorSimilarity,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,9 @@ pub struct KnnSystem {
     pub metric: MetricName,
     /// Aggregation of the distances of training queries into document scores. Default: `nearest`.
     pub aggregation: AggregationName,
+    /// Order of documents with the same nearest training query, for `nearest`. Default:
+    /// `document-number`.
+    pub ties: NeighborTiesName,
     /// Number of voting queries, for `weighted-vote`. Range: ≥ 1. Default: 10.
     #[schemars(range(min = 1))]
     #[schemars(extend("default" = NEIGHBORS))]
@@ -79,12 +82,25 @@ pub enum AggregationName {
     ExactTop,
 }
 
+/// Order of documents with equal distances to their nearest training queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NeighborTiesName {
+    /// Ascending document number, as in all retrievers.
+    #[default]
+    DocumentNumber,
+    /// Order of the training queries, then of the relevant documents of a query in the file, as
+    /// published for DataFinder.
+    TrainingOrder,
+}
+
 impl Default for KnnSystem {
     fn default() -> Self {
         Self {
             encoder: None,
             metric: MetricName::Cosine,
             aggregation: AggregationName::Nearest,
+            ties: NeighborTiesName::DocumentNumber,
             neighbors: None,
             cleaning: None,
             stop_words: None,
@@ -108,6 +124,10 @@ impl KnnSystem {
                     neighbors: self.neighbors.unwrap_or(NEIGHBORS),
                 },
                 AggregationName::ExactTop => NeighborAggregation::ExactTop,
+            })
+            .with_ties(match self.ties {
+                NeighborTiesName::DocumentNumber => NeighborTies::DocumentNumber,
+                NeighborTiesName::TrainingOrder => NeighborTies::TrainingOrder,
             })
             .skip_unknown_documents()
             .skip_without_relevant()
@@ -146,6 +166,11 @@ impl System for KnnSystem {
         if self.neighbors.is_some() && !vote {
             let message = "expected aggregation = \"weighted-vote\"";
             return Err(SystemError::parameter("neighbors", message));
+        }
+        let is_nearest = self.aggregation == AggregationName::Nearest;
+        if self.ties != NeighborTiesName::DocumentNumber && !is_nearest {
+            let message = "expected aggregation = \"nearest\" for training-order";
+            return Err(SystemError::parameter("ties", message));
         }
         Ok(())
     }

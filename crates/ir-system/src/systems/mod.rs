@@ -46,7 +46,7 @@ pub use cleaning::Cleaner;
 use existing_file::existing_file;
 pub use hnsw::HnswSystem;
 pub use hybrid::{FusionName, HybridSystem};
-pub use knn::{AggregationName, KnnSystem, MetricName};
+pub use knn::{AggregationName, KnnSystem, MetricName, NeighborTiesName};
 pub use prior::{PriorCombinationName, PriorSystem};
 pub use random_indexing::{ElementalVectorsName, RandomIndexingSystem, TermWeightingName};
 #[cfg(feature = "remote")]

@@ -351,10 +351,10 @@ fn of_questions(
     let paragraphs = converted.squad.documents().len();
     found.counts.push(("paragraphs", paragraphs as u64));
     if converted.unanswered > 0 {
-        let count = grouped(converted.unanswered);
-        found.notes.push(format!(
-            "{count} questions without an answer in the texts are left out"
-        ));
+        let count = counted(converted.unanswered, "question");
+        found
+            .notes
+            .push(format!("{count} without an answer in the texts left out"));
     }
     found
         .notes

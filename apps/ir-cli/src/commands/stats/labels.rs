@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use ir_data::iclr::Paper;
 use ir_knn::{IclrVersion, KeywordClasses, KeywordTableError};
 use ir_studies::iclr::{UNLABELED, clean_keywords};
@@ -36,6 +36,9 @@ impl KeywordLabels {
             None => KeywordClasses::read(reader, &name),
         };
         let classes = classes.map_err(|error| with_advice(error, version))?;
+        if classes.is_empty() {
+            bail!("--keyword-labels: {name}: expected keywords, found none");
+        }
         Ok(Some(Self::new(papers, classes, version)))
     }
 
@@ -108,16 +111,23 @@ impl KeywordLabels {
 
 /// Names the option that reads the other form of a map.
 fn with_advice(error: KeywordTableError, version: Option<IclrVersion>) -> anyhow::Error {
-    let is_header = matches!(error, KeywordTableError::Syntax { line: 1, .. });
+    let has_versions = match &error {
+        KeywordTableError::Syntax { line: 1, found, .. } => match found.as_str() {
+            r#""keyword\tfrequency\tlabel""# => Some(false),
+            found if found.contains("label_24v2") => Some(true),
+            _ => None,
+        },
+        _ => None,
+    };
     let error = anyhow::Error::from(error);
-    match version {
-        None if is_header => {
+    match (version, has_versions) {
+        (None, Some(true)) => {
             error.context("--keyword-labels: a map of all versions needs --keyword-version")
         }
-        Some(_) if is_header => {
+        (Some(_), Some(false)) => {
             error.context("--keyword-labels: a map of one version has no --keyword-version")
         }
-        _ => error,
+        _ => error.context("--keyword-labels"),
     }
 }
 

@@ -88,17 +88,20 @@ pub(crate) fn open_system(path: &Path) -> Result<SystemSpec> {
     Ok(spec)
 }
 
-/// Checks a system to search. The filter `year-of-best-record` needs an experiment file.
+/// Checks a system to search. Filters by the year of another record than the first one need an
+/// experiment file.
 fn check(spec: &SystemSpec, path: &Path) -> Result<()> {
     spec.validate(&Registry::default())?;
     let filter = spec.root().and_then(|root| root.filter);
-    if filter == Some(FilterName::YearOfBestRecord) {
-        bail!(
-            "{}: filter: expected none, year or published-year, found year-of-best-record, which needs an experiment file",
-            path.display()
-        );
-    }
-    Ok(())
+    let found = match filter {
+        Some(FilterName::YearOfBestRecord) => "year-of-best-record",
+        Some(FilterName::YearOfLastRecord) => "year-of-last-record",
+        _ => return Ok(()),
+    };
+    bail!(
+        "{}: filter: expected none, year or published-year, found {found}, which needs an experiment file",
+        path.display()
+    )
 }
 
 /// Reads and checks a system file for queries that are not known yet.

@@ -181,6 +181,13 @@ fn ms_marco() {
     ] {
         assert_eq!(read_ms_marco_qa(text.as_bytes(), "marco").unwrap(), found);
     }
+    let mut without_id = columns.clone();
+    (without_id["query_id"].as_object_mut().unwrap()).remove("10");
+    let error = read_ms_marco_qa(without_id.to_string().as_bytes(), "marco").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "marco:1: expected an id of each row in the column query_id, found \"10\""
+    );
     let mut short = columns;
     short["query"].as_object_mut().unwrap().remove("10");
     let error = read_ms_marco_qa(short.to_string().as_bytes(), "marco").unwrap_err();

@@ -1,6 +1,6 @@
 //! Collections and queries of a search: the queries need no judgments.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use ir_core::{Corpus, CorpusError, DocIds, DocReader, Qrels, Query, Skipped};
@@ -46,6 +46,16 @@ impl JudgedQueries for WithSplit {
             return Ok(Qrels::new());
         }
         self.collection.qrels(split)
+    }
+
+    fn relevant_in_file_order(
+        &self,
+        split: &str,
+    ) -> Result<HashMap<String, Vec<String>>, DataError> {
+        if split == self.split {
+            return Ok(HashMap::new());
+        }
+        self.collection.relevant_in_file_order(split)
     }
 }
 

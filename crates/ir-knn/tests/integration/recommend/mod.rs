@@ -7,8 +7,9 @@ use ir_core::{
     DocIds, DocNum, Document, EncodeError, Encoder, Ranking, Retriever, Search, SearchError, Side,
 };
 use ir_knn::{
-    DataFinderQuirks, DocFrequency, NeighborAggregation, TfidfConfig, TfidfFitError, TrainingQuery,
-    TrainingQueryKnn, TrainingQueryKnnConfig, TrainingQueryKnnError, VectorSimilarity,
+    DataFinderQuirks, DocFrequency, NeighborAggregation, NeighborTies, TfidfConfig, TfidfFitError,
+    TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig, TrainingQueryKnnError,
+    VectorSimilarity,
 };
 
 const VOTE: NeighborAggregation = NeighborAggregation::WeightedVote { neighbors: 4 };
@@ -103,9 +104,11 @@ fn or_empty<E: Encoder>(
 
 #[test]
 fn contract() {
-    for aggregation in [NeighborAggregation::Nearest, NeighborAggregation::Sum, VOTE] {
+    let aggregations = [NeighborAggregation::Nearest, NeighborAggregation::Sum, VOTE];
+    let ordered = config_with(NeighborAggregation::Nearest).with_ties(NeighborTies::TrainingOrder);
+    for config in aggregations.map(config_with).into_iter().chain([ordered]) {
         for metric in [VectorSimilarity::Euclidean, VectorSimilarity::Cosine] {
-            let config = config_with(aggregation).with_metric(metric);
+            let config = config.with_metric(metric);
             let tfidf = TfidfConfig::default();
             ir_testkit::check_text(|documents| {
                 or_empty(documents, |ids, queries| {
@@ -169,6 +172,50 @@ fn aggregations_on_a_hand_computed_example() {
         &named(&knn, "0", &all),
         &[("a", 1.6), ("b", 0.84), ("c", 0.), ("d", -2.24)],
     );
+}
+
+/// Two training queries at the distance 1, of the documents d, b and c, a; e is at the distance 4.
+#[test]
+fn ties_in_the_order_of_the_training_queries() {
+    let rows = [
+        ("1", &["d", "b", "d"][..]),
+        ("-1", &["c", "a", "b"]),
+        ("2", &["e", "a"]),
+    ];
+    let query =
+        |(at, docs): (&str, &[&str])| TrainingQuery::new(format!("p{at}"), at, docs.to_vec());
+    let config = config_with(NeighborAggregation::Nearest).with_ties(NeighborTies::TrainingOrder);
+    let ids = ["a", "b", "c", "d", "e"].into_iter().collect();
+    let knn = TrainingQueryKnn::new(ids, rows.map(query).into(), Numbers(1), &config).unwrap();
+    // The f32 numbers below -1 are -1 - n · 2^-23.
+    let step = 2_f32.powi(-23);
+    let expected = [
+        ("d", -1.0),
+        ("b", -1.0 - step),
+        ("c", -1.0 - 2.0 * step),
+        ("a", -1.0 - 3.0 * step),
+        ("e", -4.0),
+    ];
+    assert_ranking(&named(&knn, "0", &Search::top(9)), &expected);
+    // Without d and c, scores and order are the same.
+    let filter = |doc: DocNum| doc.get() != 3 && doc.get() != 2;
+    let filtered = named(&knn, "0", &Search::top(2).within(&filter));
+    assert_ranking(&filtered, &[expected[1], expected[3]]);
+    let explained = knn
+        .explain("0", DocNum::new(0), &Search::top(1))
+        .unwrap()
+        .unwrap();
+    assert_eq!(explained.score().to_bits(), expected[3].1.to_bits());
+    assert!(
+        explained.details[0]
+            .description
+            .starts_with("p-1, similarity 0.5")
+    );
+    // By document number, a is first.
+    let config = config.with_ties(NeighborTies::DocumentNumber);
+    let ids = ["a", "b", "c", "d", "e"].into_iter().collect();
+    let knn = TrainingQueryKnn::new(ids, rows.map(query).into(), Numbers(1), &config).unwrap();
+    assert_eq!(named(&knn, "0", &Search::top(1))[0].0, "a");
 }
 
 #[test]
@@ -334,6 +381,11 @@ fn contradictory_configurations_are_rejected() {
     assert_eq!(error(wrong), "reversed_scores does not apply to Nearest");
     let wrong = config_with(NeighborAggregation::ExactTop).with_quirks(DataFinderQuirks::WEIGHTED);
     assert_eq!(error(wrong), "first_rows does not apply to ExactTop");
+    let wrong = config_with(NeighborAggregation::Sum).with_ties(NeighborTies::TrainingOrder);
+    assert_eq!(
+        error(wrong),
+        "ties: expected document-number with the aggregation Sum, found training-order"
+    );
 }
 
 #[test]

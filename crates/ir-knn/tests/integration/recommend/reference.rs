@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ir_core::{DocFilter, DocIds, DocNum, DocSet, Retriever, Search};
 use ir_knn::{
-    DataFinderQuirks, NeighborAggregation, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig,
-    VectorSimilarity,
+    DataFinderQuirks, NeighborAggregation, NeighborTies, TrainingQuery, TrainingQueryKnn,
+    TrainingQueryKnnConfig, VectorSimilarity,
 };
 use proptest::prelude::*;
 
@@ -28,6 +28,8 @@ fn oracle(
     let mut near: Vec<(f64, usize)> = rows.iter().map(|row| distance(&row.0)).zip(0..).collect();
     near.sort_by(|a, b| a.partial_cmp(b).unwrap());
     let mut scores: BTreeMap<usize, f64> = BTreeMap::new();
+    // Rank of each item in the order of the training queries.
+    let mut order: BTreeMap<usize, usize> = BTreeMap::new();
     let quirks = config.quirks;
     let mut cut = k;
     match config.aggregation {
@@ -35,6 +37,8 @@ fn oracle(
             for &(d, row) in &near {
                 for &item in &rows[row].1 {
                     scores.entry(item).or_insert(-d);
+                    let rank = order.len();
+                    order.entry(item).or_insert(rank);
                 }
             }
         }
@@ -98,7 +102,10 @@ fn oracle(
         .into_iter()
         .filter(|&(item, _)| allowed(item))
         .collect();
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    match config.ties {
+        NeighborTies::TrainingOrder => ranked.sort_by_key(|scored| order[&scored.0]),
+        _ => ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))),
+    }
     let voted = ranked.iter().map(|scored| scored.0).collect();
     ranked.truncate(cut);
     if quirks.reversed_scores {
@@ -118,6 +125,7 @@ fn configurations() -> Vec<TrainingQueryKnnConfig> {
     let vote = |neighbors| config_with(NeighborAggregation::WeightedVote { neighbors });
     vec![
         config_with(NeighborAggregation::Nearest),
+        config_with(NeighborAggregation::Nearest).with_ties(NeighborTies::TrainingOrder),
         config_with(NeighborAggregation::Sum),
         vote(1),
         vote(3),
