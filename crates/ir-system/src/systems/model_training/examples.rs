@@ -19,8 +19,8 @@ use crate::observer::StageReport;
 use crate::suggest::did_you_mean;
 use crate::system::{System, SystemContext};
 
-/// Number of queries that are mined or scored between two progress reports.
-pub(super) const BATCH: usize = 128;
+/// Number of queries that are mined between two progress reports.
+const BATCH: usize = 128;
 
 /// Name of the query form that is the query text.
 const TEXT: &str = "text";
