@@ -291,7 +291,7 @@ fn an_interrupted_teacher_resumes() {
     assert_eq!(run_until(80, &experiment, &cache), steps(0, 80));
     let partial = entries(&cache).remove(0);
     let name = partial.file_name().unwrap().to_str().unwrap();
-    assert!(name.ends_with(".partial.ir"), "{name}");
+    assert!(name.ends_with("-partial.ir"), "{name}");
     let resumed = run_until(80, &experiment, &cache);
     assert!(resumed[0] > 0);
     assert_eq!(resumed, steps(resumed[0], 80));
@@ -304,6 +304,21 @@ fn an_interrupted_teacher_resumes() {
     assert_eq!(run_until(u64::MAX, &experiment, &cache)[0], resumed[0]);
     assert_eq!(scores(&cache), scores(&expected));
     assert!(weights(&cache) == weights(&expected));
+}
+
+/// The model is opened before the teacher scores anything.
+#[test]
+fn a_model_that_cannot_be_trained_has_no_scores() {
+    let text = replaced(&distilled(TEACHER), "max_tokens = 48", "max_tokens = 4800");
+    let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+    let runner = Runner::new(&cache, &registry);
+    let error = runner.run(&parse(&text).unwrap(), &mut NoProgress);
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("max_tokens is 4800, expected at most 64"),
+        "{error}"
+    );
+    assert!(!cache.folder().join("teacher-scores").exists());
 }
 
 #[test]

@@ -189,7 +189,9 @@ impl<'a> TeacherScores<'a> {
         let looked_up = find_or_lock(&path, &named, context.observer, || {
             let decode = |bytes: &[u8]| decode(bytes, examples);
             let is_complete = |scores: &Vec<_>| scores.len() == examples.len();
-            cache.entry(&SCORES, &self.key, |bytes| decode(bytes).filter(is_complete))
+            cache.entry(&SCORES, &self.key, |bytes| {
+                decode(bytes).filter(is_complete)
+            })
         })?;
         let mut report = self.planned(context);
         let scores = match looked_up {
@@ -210,7 +212,7 @@ impl<'a> TeacherScores<'a> {
 
     /// Key of the scores of the first examples, from which a killed job resumes.
     fn partial_key(&self) -> String {
-        format!("{}.partial", self.key)
+        format!("{}-partial", self.key)
     }
 
     fn compute(
@@ -356,7 +358,10 @@ mod tests {
         assert_eq!(decode(&bytes, &examples()), Some(scores.clone()));
         assert_eq!(decode(&bytes, &examples()[..1]), None);
         // Two scores of 5 bytes and a missing one: the first example.
-        assert_eq!(decode(&bytes[..11], &examples()), Some(scores[..1].to_vec()));
+        assert_eq!(
+            decode(&bytes[..11], &examples()),
+            Some(scores[..1].to_vec())
+        );
         assert_eq!(decode(&bytes[..bytes.len() - 1], &examples()), None);
         assert_eq!(decode(&[2], &examples()[1..]), None);
     }
