@@ -15,10 +15,11 @@
 //! Every precision is timed in every round: f32, bf16 and int8 of ir-dense, f32 and dynamically
 //! quantized int8 of ONNX Runtime, f32 and calibrated int8 of OpenVINO. f32 vectors are compared
 //! before anything is timed, and the least cosine of the other precisions to f32 is printed. Rates
-//! and ratios are those of CPU time and of wall time. With several threads compare wall time: the
-//! threads of ONNX Runtime then spin while they wait, which is its default. The fraction of the peak
-//! divides the operations that the texts need without padding, per second of CPU time, by the rate
-//! of a loop of f32 fused multiply-adds on one thread in the same round; bf16 and int8 can exceed 1.
+//! and ratios are of CPU time and of wall time. With several threads compare wall time: the threads
+//! of ONNX Runtime then spin while they wait, which is its default. The fraction of the peak is the
+//! number of operations that the texts need without padding, per second of CPU time, divided by the
+//! rate of a loop of f32 fused multiply-adds on one thread in the same round; bf16 and int8 can
+//! exceed 1.
 //!
 //! ```sh
 //! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_ONNX_PYTHON=$(.ci/onnxruntime) \

@@ -71,13 +71,14 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// The term of a merge of posting lists that has two of them; [`None`] for other errors.
+    /// Term with two posting lists in a merge, if this is the error.
     #[cfg(feature = "ciff")]
-    pub(crate) fn repeated_term(&self) -> Option<String> {
-        match self {
-            Self::Spill(error) => crate::indexer::RepeatedTerm::term(error),
-            _ => None,
-        }
+    pub(crate) fn repeated_term(&self) -> Option<&str> {
+        let Self::Spill(error) = self else {
+            return None;
+        };
+        let repeated = error.get_ref()?.downcast_ref::<RepeatedTerm>()?;
+        Some(&repeated.term)
     }
 
     /// Converts the error of writing the index file.
@@ -87,6 +88,13 @@ impl BuildError {
             source,
         }
     }
+}
+
+/// Error of a merge of runs with unique terms: two runs have a posting list of the same term.
+#[derive(Debug, thiserror::Error)]
+#[error("expected one posting list of {term:?}, found two")]
+pub(crate) struct RepeatedTerm {
+    pub(crate) term: String,
 }
 
 /// Error creating a searcher.

@@ -7,7 +7,7 @@ use crate::classify::{KnnClassifier, KnnError};
 use crate::matrix::{CsrMatrix, MatrixError};
 use crate::vectorize::{TruncatedSvd, TruncatedSvdConfig, TruncatedSvdError};
 
-/// Parameters of [`tsne`]. The default values are those of openTSNE 1.0.
+/// Parameters of [`tsne`], with the default values of openTSNE 1.0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct TsneConfig {

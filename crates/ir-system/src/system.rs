@@ -39,8 +39,8 @@ pub trait System: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Names of other systems that are parts of this one, or the teacher of its model, with the keys
-    /// that name them.
+    /// Names of other systems that are parts of this one, or the teacher of its model, with the
+    /// keys that name them.
     fn inputs(&self) -> Vec<(String, String)> {
         Vec::new()
     }

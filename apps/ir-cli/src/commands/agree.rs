@@ -72,7 +72,7 @@ pub(crate) struct Args {
     table: Option<String>,
 
     /// Cells of the table are sets of names between semicolons
-    #[arg(long, requires = "table")]
+    #[arg(long, requires = "table", conflicts_with_all = ["qrels", "run", "measure", "skip_header"])]
     sets: bool,
 
     /// TREC run of a system to rank; repeatable, at least three

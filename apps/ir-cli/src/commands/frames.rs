@@ -41,8 +41,9 @@ GROBID writes TEI with pages. A file that cannot be read is reported and stops
 nothing. A paper with the DOI or the arXiv id of an earlier one has no frames.
 
 A frame is a JSON object per line: id (PAPER/CHUNK/SENTENCE), paper (path of
-the file), kind (title, section, content, row of a table), page, answer, context,
-answer_start (in characters), and metadata (title, authors, year, venue, ...).
+the file), kind (title, section, content, row of a table), page, answer,
+context, answer_start (in characters), and metadata (title, authors, year,
+venue, ...).
 
 The columns of --report: path, status (read, skipped, failed), format, papers,
 frames, and what the file lacks or the error.";

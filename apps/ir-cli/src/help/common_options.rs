@@ -4,7 +4,7 @@ use clap::Command;
 
 /// Commands with more options than a screen has lines, and their common options in the order of
 /// use. `-h` lists these alone; `--help` starts with them.
-pub(super) const COMMON: [(&str, &[&str]); 9] = [
+pub(super) const COMMON: [(&str, &[&str]); 10] = [
     (
         "index",
         &[
@@ -34,6 +34,23 @@ pub(super) const COMMON: [(&str, &[&str]); 9] = [
             "query", "queries", "split", "hits", "output", "json", "explain", "filter", "type",
             "set", "model", "preset", "k1", "b", "feedback", "vectors", "encoder", "alpha",
             "threads",
+        ],
+    ),
+    (
+        "ask",
+        &[
+            "questions",
+            "hits",
+            "filter",
+            "model",
+            "rerank",
+            "candidates",
+            "language",
+            "reader",
+            "headings",
+            "explain",
+            "json",
+            "bibtex",
         ],
     ),
     (
@@ -223,7 +240,15 @@ mod tests {
             for option in options {
                 let mut known = command.get_arguments();
                 let is_optional = cfg!(not(feature = "dense"))
-                    && ["vectors", "encoder", "alpha", "model"].contains(option);
+                    && [
+                        "vectors",
+                        "encoder",
+                        "alpha",
+                        "model",
+                        "rerank",
+                        "candidates",
+                    ]
+                    .contains(option);
                 assert!(
                     is_optional || known.any(|known| known.get_long() == Some(option)),
                     "{name} --{option}"

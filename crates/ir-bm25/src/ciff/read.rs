@@ -325,7 +325,7 @@ impl<R> MessageReader<R> {
         match error.repeated_term() {
             Some(term) => CiffError::RepeatedTerm {
                 name: self.name.clone(),
-                term,
+                term: term.to_owned(),
             },
             None => error.into(),
         }

@@ -30,8 +30,6 @@ use inverter::InvertedChunk;
 #[cfg(feature = "ciff")]
 pub(crate) use posting_list_builder::PostingListBuilder;
 use record_spool::RecordSpool;
-#[cfg(feature = "ciff")]
-pub(crate) use sorted_run::RepeatedTerm;
 use sorted_run::SortedRuns;
 use workers::{DocChunk, InversionConfig, Workers};
 

@@ -9,11 +9,10 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::error::Error;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 
+use crate::error::RepeatedTerm;
 use crate::postings::{Posting, read_gaps, write_gap, write_gaps};
 use ir_core::store::{ByteReader, write_varint};
 
@@ -105,37 +104,6 @@ pub(super) struct SortedRuns {
     /// If `true`, a term in two runs is an error ([`RepeatedTerm`]).
     unique_terms: bool,
 }
-
-/// A term that occurs in two runs, where each has one list.
-#[derive(Debug)]
-pub(crate) struct RepeatedTerm {
-    key: Vec<u8>,
-}
-
-impl RepeatedTerm {
-    /// The term that an error of a merge names; [`None`] for other errors.
-    #[cfg(feature = "ciff")]
-    pub(crate) fn term(error: &io::Error) -> Option<String> {
-        let repeated = error.get_ref()?.downcast_ref::<Self>()?;
-        Some(repeated.text())
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(self.key.get(1..).unwrap_or_default()).into_owned()
-    }
-}
-
-impl fmt::Display for RepeatedTerm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "expected one posting list of {:?}, found two",
-            self.text()
-        )
-    }
-}
-
-impl Error for RepeatedTerm {}
 
 impl SortedRuns {
     /// Runs in which each term has one list.
@@ -418,9 +386,10 @@ impl RunMerge {
             } else if next.key != term.key {
                 break;
             } else if self.unique_terms {
-                let repeated = RepeatedTerm {
-                    key: next.key.clone(),
-                };
+                // The first byte of a key is the field.
+                let term = next.key.get(1..).unwrap_or_default();
+                let term = String::from_utf8_lossy(term).into_owned();
+                let repeated = RepeatedTerm { term };
                 return Err(io::Error::new(io::ErrorKind::InvalidData, repeated));
             }
             let Some(HeapEntry { key, source }) = self.heap.pop() else {

@@ -233,9 +233,9 @@ fn damaged_sections_with_valid_checksums_do_not_panic() {
         let name = sections[number].0.clone();
         // The other sections are uniform.
         let step = if ["postings", "meta", "years", "terms"].contains(&name.as_str()) {
-            1
+            3
         } else {
-            11
+            31
         };
         for at in (0..sections[number].1.len()).step_by(step) {
             for flip in [0x01, 0xff] {
@@ -253,5 +253,5 @@ fn damaged_sections_with_valid_checksums_do_not_panic() {
             }
         }
     }
-    assert!(opened > 1000);
+    assert!(opened > 500);
 }

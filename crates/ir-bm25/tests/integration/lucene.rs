@@ -85,6 +85,7 @@ fn nfcorpus_is_as_in_lucene() {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "slow without optimization: .ci/full runs it")]
 fn arguana_is_as_in_lucene() {
     check("arguana", true, 1406);
 }

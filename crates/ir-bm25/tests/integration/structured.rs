@@ -441,6 +441,12 @@ proptest! {
         }
     }
 
+}
+
+// Every commit is synchronized with the disk.
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
     #[test]
     fn segments_give_the_ranking_of_one_index(
         texts in texts(),

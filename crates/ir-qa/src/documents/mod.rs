@@ -20,11 +20,11 @@
 //!
 //! Lists of references are left out of text, Markdown, HTML, JATS, TEI and PDF; footnotes, hidden
 //! elements and affiliations of HTML, too. Acknowledgments have a heading of their own.
-//! Superscripts and subscripts are Unicode characters (`10⁴`, `H₂O`), or follow `^` and `_`; numbers
-//! of citations that are superscripts, or glued to a word, are left out. Words that are hyphenated
-//! at the end of a line are joined in text, Markdown, TEI and PDF, and ligatures are letters. Soft
-//! hyphens and zero-width characters are removed, except for JSON, and where the script of a word
-//! needs them.
+//! Superscripts and subscripts are Unicode characters (`10⁴`, `H₂O`), or follow `^` and `_`;
+//! numbers of citations that are superscripts, or glued to a word, are left out. Words that are
+//! hyphenated at the end of a line are joined in text, Markdown, TEI and PDF, and ligatures are
+//! letters. Soft hyphens and zero-width characters are removed, except for JSON, and where the
+//! script of a word needs them.
 //!
 //! Rows of tables are paragraphs of their own, with the names of their columns; at most 200 of a
 //! table. Displayed formulas are part of their sentence, and kept with the paper: MathML as it is,

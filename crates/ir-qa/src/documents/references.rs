@@ -120,8 +120,8 @@ const HEADINGS: [&str; 113] = [
 /// Maximum length of a heading in bytes. Longer texts are paragraphs.
 const MAX_HEADING: usize = 200;
 
-/// Returns `true` for the heading of a list of references or footnotes, in any case, with or without
-/// a number such as `7.`, `A` or `VII.`.
+/// Returns `true` for the heading of a list of references or footnotes, in any case, with or
+/// without a number such as `7.`, `A` or `VII.`.
 pub(super) fn is_reference_heading(heading: &str) -> bool {
     if heading.len() > MAX_HEADING {
         return false;

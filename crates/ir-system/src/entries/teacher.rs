@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "dense")]
-use super::RerankSystem;
 use crate::error::SystemError;
 
 /// Key of the system that is a teacher, in a system that is trained.
@@ -43,11 +41,5 @@ impl TeacherEntry {
             }
             _ => Ok(()),
         }
-    }
-
-    /// The model as a system that reranks with it; `None` for a system.
-    #[cfg(feature = "dense")]
-    pub(crate) fn reranker(&self) -> Option<RerankSystem> {
-        self.model.as_deref().map(RerankSystem::with_model)
     }
 }

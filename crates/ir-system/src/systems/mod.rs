@@ -24,6 +24,8 @@ mod random_indexing;
 mod remote;
 mod rerank;
 mod reranker;
+#[cfg(feature = "dense")]
+mod reranker_model;
 mod run;
 mod sparse;
 mod tfidf;

@@ -216,8 +216,8 @@ fn unsupported_syntax(query: &str) -> Option<&str> {
     words.find(|word| ["AND", "OR", "NOT"].contains(word) && has_operators || is_operator(word))
 }
 
-/// Whether a word has a field (`title:tea`), a wildcard (`te*`, `t?a`), an edit distance (`tea~2`),
-/// a boost (`tea^2`), or a leading `+` or `-`.
+/// Returns `true` if a word has a field (`title:tea`), a wildcard (`te*`, `t?a`), an edit distance
+/// (`tea~2`), a boost (`tea^2`), or a leading `+` or `-`.
 fn is_operator(word: &str) -> bool {
     let is_letter = |c: char| c.is_alphabetic();
     let is_name = |name: &str| {

@@ -44,7 +44,7 @@ pub(crate) struct DenseOptions {
     #[arg(long, value_delimiter = ',', value_parser = crate::shared::options::non_negative::<f32>, value_name = "ALPHA", requires = "vectors")]
     alpha: Vec<f32>,
 
-    // Query encoder options; they must match those of `ir encode`.
+    // Query encoder options; they must match the options of `ir encode`.
     #[command(flatten)]
     encoder_options: EncoderOptions,
 }

@@ -138,7 +138,7 @@ pub(crate) struct Args {
 
     /// Check the data folder for damage, and end: exit status 1 if there is some or it is in use
     #[arg(long, conflicts_with_all = ["new_keys", "listen"])]
-    #[cfg_attr(feature = "dense", arg(conflicts_with_all = ["model", "precision", "encode_context", "alpha"]))]
+    #[cfg_attr(feature = "dense", arg(conflicts_with_all = ["model", "precision", "encode_context", "alpha", "length_exponent"]))]
     check: bool,
 
     /// Replace all keys and print the new keys

@@ -99,8 +99,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     keyword_labels: Option<String>,
 
-    /// Version of the ICLR dataset whose classes a map of all versions has [default: the map has
-    /// one version]
+    /// Version of the ICLR dataset that selects the classes of a map of all versions [default: the
+    /// map has one version]
     #[arg(long, value_parser = choice(VERSIONS), value_name = "NAME", requires = "keyword_labels")]
     keyword_version: Option<IclrVersion>,
 

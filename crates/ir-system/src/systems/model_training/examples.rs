@@ -29,12 +29,12 @@ const TEXT: &str = "text";
 #[derive(Debug, Clone, Copy)]
 pub(in crate::systems) struct ExampleSource<'a> {
     /// Split of the labeled queries.
-    pub(super) split: &'a str,
+    split: &'a str,
     /// Query forms; `None` for the query form of the task.
     forms: Option<&'a [String]>,
-    pub(super) mining: &'a MiningEntry,
+    mining: &'a MiningEntry,
     /// Teacher that scores the texts.
-    pub(super) teacher: Option<&'a TeacherEntry>,
+    teacher: Option<&'a TeacherEntry>,
     /// If `true`, every document with a title adds an example.
     titles: bool,
     /// If `true`, examples without hard negatives are left out.
@@ -192,7 +192,7 @@ fn text(query: &Query, form: &str) -> String {
     }
 }
 
-impl ExampleSource<'_> {
+impl<'a> ExampleSource<'a> {
     /// Labeled queries of the split, without validation queries.
     pub(super) fn labeled(&self, context: &SystemContext<'_>) -> Result<SplitQueries, SystemError> {
         let mut queries = SplitQueries::read(context, "training", self.split, self.forms)?;
@@ -215,10 +215,30 @@ impl ExampleSource<'_> {
             let index = context.index_stage(&bm25.index_config()?, template.as_ref())?;
             stages.push(context.planned(Stage::Index, &index.0, &index.1));
         }
-        if let Some(scores) = TeacherScores::new(context, self, template)? {
+        if let Some(scores) = self.teacher_scores(context, template)? {
             stages.push(scores.planned(context));
         }
         Ok(stages)
+    }
+
+    /// Scores of the texts of the examples with a template; `None` without a teacher.
+    fn teacher_scores(
+        &self,
+        context: &SystemContext<'_>,
+        template: &DocTemplate,
+    ) -> Result<Option<TeacherScores<'a>>, SystemError> {
+        let Some(teacher) = self.teacher else {
+            return Ok(None);
+        };
+        let mining = serde_json::to_string(self.mining);
+        let mining = mining.map_err(SystemError::stage("serialization"))?;
+        let mut hash = ContentHash::default();
+        hash.text(&teacher.content(context)?)
+            .text(&template.to_string())
+            .text(&mining);
+        self.labeled(context)?.hash(&mut hash);
+        let scores = TeacherScores::new(context, teacher, self.split, &hash.finish());
+        Ok(Some(scores))
     }
 
     /// Returns the labeled queries of the split with mined hard negatives. The number of
@@ -293,7 +313,7 @@ impl ExampleSource<'_> {
             );
             context.observer().note(&note);
         }
-        if let Some(scores) = TeacherScores::new(context, self, template)? {
+        if let Some(scores) = self.teacher_scores(context, template)? {
             scores.add_to(&mut examples, context)?;
         }
         let tests: HashSet<&str> = task

@@ -8,19 +8,16 @@ use ir_core::fusion::RetrieverScores;
 use ir_core::store::{ByteReader, IndexFormat, write_varint};
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{Candidate, CandidateTexts, Reranker};
-use ir_data::DocTemplate;
 
-use super::examples::ExampleSource;
 use crate::cache::{Record, Stage};
-use crate::entries::TeacherEntry;
+use crate::entries::{RerankSystem, TeacherEntry};
 use crate::error::SystemError;
-use crate::hash::ContentHash;
 use crate::lookup::{Lookup, find_or_lock};
 use crate::observer::StageReport;
 use crate::system::SystemContext;
-use crate::systems::reranker;
+use crate::systems::reranker_model;
 
-/// Cached scores.
+/// Record of the scores of a teacher for the training examples of a split.
 const SCORES: Record = Record {
     stage: Stage::TeacherScores,
     format: IndexFormat {
@@ -50,6 +47,11 @@ pub(super) struct TeacherScores<'a> {
 }
 
 impl TeacherEntry {
+    /// System that reranks with the model; `None` if the teacher is a system.
+    fn reranker(&self) -> Option<RerankSystem> {
+        self.model.as_deref().map(RerankSystem::with_model)
+    }
+
     /// Content of the teacher, which determines its scores.
     pub(in crate::systems) fn content(
         &self,
@@ -57,7 +59,7 @@ impl TeacherEntry {
     ) -> Result<String, SystemError> {
         match (self.reranker(), &self.system) {
             (Some(reranker), _) => {
-                let content = reranker::content(&reranker, context);
+                let content = reranker_model::content(&reranker, context);
                 content.map_err(in_teacher)
             }
             (None, system) => context.system_key(system.as_deref().unwrap_or_default()),
@@ -74,7 +76,7 @@ impl TeacherEntry {
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<Teacher, SystemError> {
         if let Some(reranker) = self.reranker() {
-            let open = reranker::shared_model(&reranker, context);
+            let open = reranker_model::shared_model(&reranker, context);
             return Ok(Teacher {
                 reranker: open.map_err(in_teacher)?.teacher(),
                 texts: None,
@@ -95,7 +97,7 @@ impl TeacherEntry {
     }
 }
 
-/// Open teacher.
+/// Reranker that scores the training examples, and the texts that it reads.
 struct Teacher {
     reranker: Arc<dyn Reranker<Query = str>>,
     /// Texts of the documents; `None` for the texts of the examples.
@@ -110,28 +112,20 @@ fn in_teacher(error: SystemError) -> SystemError {
 }
 
 impl<'a> TeacherScores<'a> {
-    /// Scores of the examples of a source with texts of a template; `None` without a teacher.
+    /// Scores of the examples of a split. `content` is a hash of everything that determines them:
+    /// teacher, texts, queries and mining.
     pub(super) fn new(
         context: &SystemContext<'_>,
-        source: &ExampleSource<'a>,
-        template: &DocTemplate,
-    ) -> Result<Option<Self>, SystemError> {
-        let Some(teacher) = source.teacher else {
-            return Ok(None);
-        };
-        let mining = serde_json::to_string(source.mining);
-        let mining = mining.map_err(SystemError::stage("serialization"))?;
-        let mut hash = ContentHash::default();
-        hash.text(&teacher.content(context)?)
-            .text(&template.to_string())
-            .text(&mining);
-        source.labeled(context)?.hash(&mut hash);
-        Ok(Some(Self {
+        teacher: &'a TeacherEntry,
+        split: &'a str,
+        content: &str,
+    ) -> Self {
+        Self {
             teacher,
-            split: source.split,
-            key: context.key(Stage::TeacherScores, &hash.finish()),
-            description: format!("{} on split {}", teacher.label(), source.split),
-        }))
+            split,
+            key: context.key(Stage::TeacherScores, content),
+            description: format!("{} on split {split}", teacher.label()),
+        }
     }
 
     /// Report of the stage, without computing it.

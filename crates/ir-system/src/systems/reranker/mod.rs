@@ -2,14 +2,12 @@
 
 #[cfg(feature = "dense")]
 mod training;
-#[cfg(feature = "dense")]
-mod with_models;
 #[cfg(not(feature = "dense"))]
 mod without_models;
 
 #[cfg(feature = "dense")]
-pub(super) use training::stages;
+pub(super) use super::reranker_model::open_model;
 #[cfg(feature = "dense")]
-pub(super) use with_models::{content, open_model, shared_model};
+pub(super) use training::{content, shared_model, stages};
 #[cfg(not(feature = "dense"))]
 pub(super) use without_models::{content, open_model, shared_model, stages};

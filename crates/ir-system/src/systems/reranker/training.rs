@@ -9,16 +9,38 @@ use crate::entries::bm25::expansion::encoder::training::training_error;
 use crate::entries::{RerankSystem, RerankerTrainingConfig, RerankerTrainingEntry};
 use crate::error::SystemError;
 use crate::observer::{StageReport, StageStatus};
-use crate::source::SourceMap;
-use crate::system::SystemContext;
-use crate::systems::model_folder::{find_model, folder_content};
+use crate::system::{OpenReranker, SystemContext};
+use crate::systems::model_folder::folder_content;
 use crate::systems::model_training::{ExampleSource, ModelStage, train};
+use crate::systems::reranker_model::{self, find};
 
 const SAVING: &str = "saving the model";
 
-/// Model of the key `model`.
-pub(super) fn find(system: &RerankSystem, source: &SourceMap) -> Result<ModelFolder, SystemError> {
-    find_model(source, system.model.as_deref().unwrap_or_default())
+/// Content of the model, trained or not: the key of the training, or hashes of the files of the
+/// model folder and of the token store.
+pub(in crate::systems) fn content(
+    system: &RerankSystem,
+    context: &SystemContext<'_>,
+) -> Result<String, SystemError> {
+    match &system.training {
+        Some(training) => Ok(trained_stage(system, training, context)?.key),
+        None => reranker_model::content(system, context),
+    }
+}
+
+/// Opens the model, trained or not, or returns the open model of a system with the same content and
+/// parameters.
+pub(in crate::systems) fn shared_model(
+    system: &RerankSystem,
+    context: &mut SystemContext<'_>,
+) -> Result<OpenReranker, SystemError> {
+    let Some(training) = &system.training else {
+        return reranker_model::shared_model(system, context);
+    };
+    let stage = trained_stage(system, training, context)?;
+    reranker_model::shared_folder(system, &stage.key, context, |context| {
+        trained_folder(system, training, &stage, context)
+    })
 }
 
 /// Stages that train the model, in order.
@@ -56,7 +78,8 @@ fn training_config(
     }
 }
 
-pub(super) fn trained_stage(
+/// Stage of the trained model.
+fn trained_stage(
     system: &RerankSystem,
     training: &RerankerTrainingEntry,
     context: &SystemContext<'_>,
@@ -106,19 +129,17 @@ fn multi_vector_trainer(
     }
 }
 
-/// Folder of the weights, trained if the cache does not have it.
-pub(super) fn folder(
+/// Folder of the trained weights of a stage, trained if the cache does not contain it.
+fn trained_folder(
     system: &RerankSystem,
+    training: &RerankerTrainingEntry,
+    stage: &ModelStage,
     context: &mut SystemContext<'_>,
 ) -> Result<PathBuf, SystemError> {
     let model = find(system, context.source)?;
-    let Some(training) = &system.training else {
-        return Ok(model.folder);
-    };
     let config = training_config(system, training, &model);
     let base = model.folder;
     let template = system.template()?;
-    let stage = trained_stage(system, training, context)?;
     stage.open(context, |context, folder| {
         context.check_template(&template)?;
         // Errors of model and lengths come before the scores of a teacher, which take time.

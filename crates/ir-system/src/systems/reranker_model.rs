@@ -1,30 +1,34 @@
-//! Models of the type `rerank`, found as the models of encoders are, and opened once. The folder
-//! says whether a model is a cross-encoder or one of late interaction.
+//! Models of the type `rerank` without training: found like the models of encoders, and opened
+//! once. The files of the folder distinguish cross-encoders and late-interaction models.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::store::OpenIndexError;
 use ir_core::{Reranker, Side};
 use ir_dense::{
-    CrossEncoder, CrossEncoderConfig, MultiVectorConfig, MultiVectorEncoder, OutputActivation,
-    Precision, Windows,
+    CrossEncoder, CrossEncoderConfig, ModelFolder, MultiVectorConfig, MultiVectorEncoder,
+    OutputActivation, Precision, Windows,
 };
 use ir_knn::LateInteraction;
 
-use super::training::{find, folder, trained_stage};
 use crate::entries::{RerankSystem, WindowsName};
 use crate::error::SystemError;
 use crate::saved_vectors::open_tokens;
 use crate::source::SourceMap;
 use crate::system::{OpenReranker, SystemContext};
 use crate::systems::existing_file::{existing_path, folder_hash};
-use crate::systems::model_folder::folder_content;
+use crate::systems::model_folder::{find_model, folder_content};
 
 const OPENING: &str = "opening the model";
 
 /// Key of the token store.
 const TOKENS: &str = "tokens";
+
+/// Model of the key `model`.
+pub(super) fn find(system: &RerankSystem, source: &SourceMap) -> Result<ModelFolder, SystemError> {
+    find_model(source, system.model.as_deref().unwrap_or_default())
+}
 
 /// Configuration of a cross-encoder, without defaults of its folder.
 fn cross_encoder_config(system: &RerankSystem) -> CrossEncoderConfig {
@@ -51,16 +55,13 @@ fn late_interaction_config(system: &RerankSystem) -> Result<MultiVectorConfig, S
     Ok(config)
 }
 
-/// Content of the weights, hashes of the files of the model folder or the key of the training, and
-/// of the token store.
-pub(in crate::systems) fn content(
+/// Content of the model before training: hashes of the files of the model folder and of the token
+/// store.
+pub(super) fn content(
     system: &RerankSystem,
     context: &SystemContext<'_>,
 ) -> Result<String, SystemError> {
-    let mut content = match &system.training {
-        Some(training) => trained_stage(system, training, context)?.key,
-        None => folder_content(context, &find(system, context.source)?.folder)?,
-    };
+    let mut content = folder_content(context, &find(system, context.source)?.folder)?;
     if let Some(path) = &system.tokens {
         let path = existing_path(context.source, TOKENS, path)?;
         let hash = if path.is_dir() {
@@ -73,7 +74,8 @@ pub(in crate::systems) fn content(
     Ok(content)
 }
 
-pub(in crate::systems) fn open_model(
+/// Opens the model before training.
+pub(super) fn open_model(
     system: &RerankSystem,
     source: &SourceMap,
 ) -> Result<OpenReranker, SystemError> {
@@ -143,10 +145,25 @@ fn with_store(
     })
 }
 
-/// Opens the model, or returns the model of a system with the same files and parameters.
-pub(in crate::systems) fn shared_model(
+/// Opens the model before training, or returns the open model of a system with the same files and
+/// parameters.
+pub(super) fn shared_model(
     system: &RerankSystem,
     context: &mut SystemContext<'_>,
+) -> Result<OpenReranker, SystemError> {
+    let content = content(system, context)?;
+    shared_folder(system, &content, context, |context| {
+        Ok(find(system, context.source)?.folder)
+    })
+}
+
+/// Opens the model in the folder of `folder`, or returns the open model of a system with the same
+/// content and parameters.
+pub(super) fn shared_folder(
+    system: &RerankSystem,
+    content: &str,
+    context: &mut SystemContext<'_>,
+    folder: impl FnOnce(&mut SystemContext<'_>) -> Result<PathBuf, SystemError>,
 ) -> Result<OpenReranker, SystemError> {
     let parameters = (
         system.precision,
@@ -157,11 +174,11 @@ pub(in crate::systems) fn shared_model(
     );
     let parameters = serde_json::to_string(&parameters);
     let parameters = parameters.map_err(SystemError::stage("serialization"))?;
-    let key = format!("reranker {parameters}{}", content(system, context)?);
+    let key = format!("reranker {parameters}{content}");
     if let Some(open) = context.session.get::<OpenReranker>(&key) {
         return Ok((*open).clone());
     }
-    let folder = folder(system, context)?;
+    let folder = folder(context)?;
     let model = open_folder(system, &folder, context.source)?;
     context.session.keep(key, Arc::new(model.clone()));
     Ok(model)
