@@ -83,6 +83,12 @@ fn naive_matches(query: &str, text: &str) -> (Vec<String>, BTreeSet<(usize, usiz
 }
 
 #[test]
+fn late_interaction_models_satisfy_the_contract() {
+    let model = MultiVectorEncoder::open(COLBERT).unwrap();
+    ir_testkit::check_reranker(&LateInteraction::new(model));
+}
+
+#[test]
 fn explanations_and_marks_are_the_words_of_the_best_tokens() {
     let reranker = LateInteraction::new(MultiVectorEncoder::open(COLBERT).unwrap());
     // Truncated at 40 tokens.

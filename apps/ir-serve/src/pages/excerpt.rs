@@ -131,7 +131,8 @@ fn around(document: &PublishedDocument, place: &AnswerPosition) -> Range<usize> 
 }
 
 /// Contributions to a score in a line, the largest first: of words of the question, summed over the
-/// fields, of the similarity of vectors, and of a question of the answer.
+/// fields or the tokens of late interaction, of the similarity of vectors, and of a question of the
+/// answer. Empty for a score without parts, such as a score of a cross-encoder.
 pub(super) fn contributions(score: &Explanation, question: &str) -> String {
     let mut words: HashMap<String, String> = HashMap::new();
     ANALYSIS.analyze(question, &mut |token| {
@@ -159,12 +160,18 @@ pub(super) fn contributions(score: &Explanation, question: &str) -> String {
 /// Emits the leaves that a reader knows, with the weights of the nodes above.
 fn collect_contributions(node: &Explanation, weight: f64, emit: &mut dyn FnMut(&str, f64)) {
     let (value, description) = (weight * node.value, node.description.as_str());
+    if description.starts_with("not part of the score") {
+        // The score of a candidate before reranking.
+        return;
+    }
     // A term of BM25 is `field:term: formula`.
     if let Some((term, formula)) = description.split_once(": ")
         && formula.starts_with("w - w / (")
         && let Some((_, term)) = term.split_once(':')
     {
         emit(term, value);
+    } else if let Some(token) = description.strip_prefix("query token ") {
+        emit(&query_word(token), value);
     } else if description.starts_with("cosine: inner product") {
         emit("similarity", value);
     } else if description.starts_with("a question of the answer") {
@@ -179,6 +186,17 @@ fn collect_contributions(node: &Explanation, weight: f64, emit: &mut dyn FnMut(&
             collect_contributions(detail, weight, emit);
         }
     }
+}
+
+/// Word of a token of the question, from `NUMBER "TOKEN" of "WORD": document token ...`.
+/// Tokens without text, such as `[MASK]`, have one name.
+fn query_word(description: &str) -> String {
+    let token = description.split(": document token ").next();
+    let shown = token.and_then(|token| token.split_once(' '));
+    shown.map_or("tokens without text".to_owned(), |(_, shown)| {
+        let word = shown.rsplit(" of ").next().unwrap_or(shown);
+        word.trim_matches('"').to_lowercase()
+    })
 }
 
 /// Nested lists of the values that a score is computed from.
@@ -204,6 +222,13 @@ fn explanation_item(node: &Explanation, depth: usize) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use ir_core::{Candidate, Reranker, Retriever as _, Search, SearchError, TokenVectors};
+    use ir_knn::explain_max_sim;
+    use ir_qa::retrieval::{AnswerConfig, AnswerIndex, AnswerReranking};
+    use ir_qa::{ChunkKind, Frame};
+
     use super::*;
 
     #[test]
@@ -253,5 +278,53 @@ mod tests {
         let asked = Explanation::new(1_000.0, "a question of the answer is the query");
         assert_eq!(contributions(&asked, "tea"), "question 1000.00");
         assert_eq!(contributions(&Explanation::new(1.0, "other"), "tea"), "");
+    }
+
+    /// Brevity as a score.
+    struct Brevity;
+
+    impl Reranker for Brevity {
+        type Query = str;
+
+        fn scores(
+            &self,
+            _: &str,
+            candidates: &[Candidate<'_>],
+        ) -> Result<Vec<Option<f32>>, SearchError> {
+            let scores = candidates.iter();
+            Ok(scores.map(|it| Some(-(it.text.len() as f32))).collect())
+        }
+    }
+
+    /// The contributions to the score before reranking are none to the score.
+    #[test]
+    fn contributions_are_to_the_score_of_the_reranker() {
+        let frame = |id: &str, text: &str| Frame::new(id, "p", ChunkKind::Content, text, 0, text);
+        let frames = [("a", "Green tea has leaves."), ("b", "Tea leaves.")];
+        let frames = frames.map(|(id, text)| frame(id, text).unwrap()).to_vec();
+        let index = AnswerIndex::lexical(frames, &AnswerConfig::default()).unwrap();
+        let (index, question, search) = (Arc::new(index), "Which leaves?", Search::top(2));
+        let hit = index.search(question, &search).unwrap().hits()[0];
+        let before = index.explain(question, hit.doc, &search).unwrap().unwrap();
+        assert!(contributions(&before, question).starts_with("leaves "));
+
+        let reranking = AnswerReranking::default();
+        let reranked = reranking.rerank(&index, Arc::new(Brevity)).unwrap();
+        let after = reranked.explain(question, hit.doc, &search).unwrap();
+        let after = after.unwrap();
+        assert!(after.to_string().contains("answer:leav"), "{after}");
+        assert_eq!(contributions(&after, question), "");
+    }
+
+    /// "teas" has two tokens, with 0.9 and 0.25, "leaves" has 0.5, and `[MASK]` 0.1.
+    #[test]
+    fn contributions_of_late_interaction_are_of_words() {
+        let question = "Teas leaves";
+        let spans = vec![0..3, 3..4, 5..11, 11..11];
+        let query = TokenVectors::new(1, vec![0.9, 0.25, 0.5, 0.1], spans);
+        let answer = TokenVectors::new(1, vec![0.25, 1.0], vec![0..5, 6..9]);
+        let tree = explain_max_sim((question, &query), ("green tea", &answer)).unwrap();
+        let line = "teas 1.15 + leaves 0.50 + tokens without text 0.10";
+        assert_eq!(contributions(&tree, question), line);
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use burn::tensor::{Tensor, TensorData};
-use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
+use ir_core::training::TrainingSet;
 use ir_core::{Progress, Side, SplitMix64};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use super::run::{
     self, Checkpoints, FinishedRun, Observers, TrainingTask, checkpoint_functions, train_functions,
     training_result,
 };
-use super::sampler::{BatchSampler, TrainingBatch};
+use super::sampler::{BatchSampler, TrainingBatch, check_scores};
 use super::{
     CrossEncoderLoss, CrossEncoderTrainingConfig, EvaluateFn, HistoryCallback, TrainError,
     TrainingHistory, loss,
@@ -140,13 +140,7 @@ impl CrossEncoderTrainer {
                 return Err(TrainError::NoNegatives { example: number });
             }
             if config.loss.is_distillation() {
-                let TrainingExample {
-                    positives,
-                    negatives,
-                    ..
-                } = &example;
-                check_scores(number, "positives", positives, is_label)?;
-                check_scores(number, "negatives", negatives, is_label)?;
+                check_scores(number, &example, is_label)?;
             }
         }
         if has_negatives {
@@ -181,30 +175,6 @@ fn identity(model: &CrossEncoder, head: &ClassificationHead) -> Value {
         "head": head.description(),
         "layers": head.layer_names(""),
     })
-}
-
-/// Checks that every text has a score, in 0..=1 if it is a label.
-fn check_scores(
-    example: usize,
-    field: &'static str,
-    texts: &[TrainingText],
-    is_label: bool,
-) -> Result<(), TrainError> {
-    for (at, text) in texts.iter().enumerate() {
-        match text.score {
-            None => return Err(TrainError::NoScore { example, field, at }),
-            Some(found) if is_label && !(0.0..=1.0).contains(&found) => {
-                return Err(TrainError::Label {
-                    example,
-                    field,
-                    at,
-                    found,
-                });
-            }
-            Some(_) => {}
-        }
-    }
-    Ok(())
 }
 
 /// Cross-encoder with the examples of a run.

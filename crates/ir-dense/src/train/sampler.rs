@@ -189,6 +189,32 @@ impl<'a> BatchSampler<'a> {
     }
 }
 
+/// Checks that every text of an example has a score, in 0..=1 if it is a label.
+pub(super) fn check_scores(
+    number: usize,
+    example: &TrainingExample,
+    is_label: bool,
+) -> Result<(), TrainError> {
+    let positives = example.positives.iter().enumerate();
+    let negatives = example.negatives.iter().enumerate();
+    let all = positives.map(|(at, text)| ("positives", at, text));
+    let mut all = all.chain(negatives.map(|(at, text)| ("negatives", at, text)));
+    all.try_for_each(|(field, at, text)| match text.score {
+        None => Err(TrainError::NoScore {
+            example: number,
+            field,
+            at,
+        }),
+        Some(found) if is_label && !(0.0..=1.0).contains(&found) => Err(TrainError::Label {
+            example: number,
+            field,
+            at,
+            found,
+        }),
+        Some(_) => Ok(()),
+    })
+}
+
 /// Mask of documents that are known positives of a query other than its sampled positive: by id or
 /// text they are positives of the same query in an example of the batch.
 fn known_positives(

@@ -16,7 +16,7 @@ use super::run::{
     self, Checkpoints, FinishedRun, Observers, TrainedPart, TrainingTask, checkpoint_functions,
     train_functions, training_result,
 };
-use super::sampler::BatchSampler;
+use super::sampler::{BatchSampler, check_scores};
 use super::{EvaluateFn, HistoryCallback, Loss, TrainError, TrainingConfig, TrainingHistory};
 use crate::encode::{BiEncoder, side_folders};
 use crate::similarity;
@@ -158,7 +158,10 @@ pub(super) fn check_candidates(
     if data.is_empty() {
         return Err(TrainError::Empty);
     }
-    if data.len().min(config.batch_size) > 1 || config.loss.is_distillation() {
+    if config.loss.is_distillation() {
+        return (0..data.len()).try_for_each(|index| check_scores(index, &data.get(index)?, false));
+    }
+    if data.len().min(config.batch_size) > 1 {
         return Ok(());
     }
     if config.hard_negatives > 0 {

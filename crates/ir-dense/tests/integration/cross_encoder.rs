@@ -139,6 +139,26 @@ fn scores_do_not_depend_on_order_and_batch() {
 }
 
 #[test]
+fn cross_encoders_satisfy_the_contract() {
+    if !on_default_backend() {
+        return;
+    }
+    for (name, precision, windows) in [
+        ("bert", Precision::F32, Windows::First),
+        ("bert", Precision::Int8, Windows::Maximum),
+        ("modernbert", Precision::Bf16, Windows::Mean),
+    ] {
+        let config = CrossEncoderConfig::default()
+            .with_precision(precision)
+            .with_windows(windows)
+            .with_max_tokens(24);
+        let model = CrossEncoder::open_with(folder(name), &config).unwrap();
+        ir_testkit::check_reranker(&model);
+        assert!(model.long_documents() > 0, "{name}");
+    }
+}
+
+#[test]
 fn precisions_are_near_f32() {
     if !on_default_backend() {
         return;

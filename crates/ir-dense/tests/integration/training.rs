@@ -351,6 +351,15 @@ fn rejects_invalid_settings_and_examples() {
     let distil: fn(&mut TrainingConfig) = |c| c.loss = Loss::MarginMse;
     let right = TrainingExample::new("tea").positive(TrainingText::new("green").with_score(1.0));
     assert!(train(distil, vec![right.clone()]).starts_with("training example 0 has no negatives"));
+    // Found before the first step, in the order of the examples.
+    let scored = right
+        .clone()
+        .negative(TrainingText::new("black").with_score(0.5));
+    let without = scored.clone().negative(TrainingText::new("cups"));
+    assert!(
+        train(distil, vec![scored, without.clone(), without])
+            .starts_with("training example 1: negatives[1] has no score")
+    );
     // Rejected before an example is read or memory is allocated.
     let none: fn(&mut TrainingConfig) = |c| (c.loss, c.hard_negatives) = (Loss::MarginMse, 0);
     assert_eq!(

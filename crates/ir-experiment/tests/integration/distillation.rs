@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use crate::common::{Recorder, assert_cached, computed, run, weights};
 use crate::trained_rerankers::{self, FOLDER, assert_training_is_deterministic, parse, replaced};
 use ir_core::store::IndexFormat;
-use ir_core::{NoProgress, Qrels, Search};
+use ir_core::{Flow, NoProgress, Progress, Qrels, Search};
 use ir_data::DocTemplate;
 use ir_data::training::DocumentTexts;
 use ir_dense::{CrossEncoder, CrossEncoderConfig, OutputActivation};
-use ir_experiment::{Cache, Registry, Runner, Stage, StageStatus};
+use ir_experiment::{Cache, Experiment, Observer, Registry, Runner, Stage, StageStatus};
 use ir_system::Record;
 
 const TEACHER: &str = "loss = \"margin-mse\"\n\
@@ -242,6 +242,83 @@ fn damaged_scores_are_computed_again() {
     assert!(fs::read(&path).unwrap() == intact);
     assert!(weights(&cache) == before);
     assert_eq!(first.tasks[0].runs, second.tasks[0].runs);
+}
+
+/// Numbers of scored queries that a teacher reports; stops at a number of them.
+struct TeacherProgress {
+    reported: Vec<u64>,
+    limit: u64,
+}
+
+impl Progress for TeacherProgress {
+    fn report(&mut self, stage: &str, done: u64, _: Option<u64>) -> Flow {
+        if stage != "teacher scores" {
+            return Flow::Continue;
+        }
+        self.reported.push(done);
+        if done < self.limit {
+            Flow::Continue
+        } else {
+            Flow::Stop
+        }
+    }
+}
+
+impl Observer for TeacherProgress {}
+
+/// Runs an experiment until a teacher has scored a number of queries, and returns the reports.
+fn run_until(limit: u64, experiment: &Experiment, cache: &Cache) -> Vec<u64> {
+    let registry = Registry::default();
+    let mut progress = TeacherProgress {
+        reported: Vec::new(),
+        limit,
+    };
+    let result = Runner::new(cache, &registry).run(experiment, &mut progress);
+    assert_eq!(result.is_ok(), limit == u64::MAX, "{result:?}");
+    progress.reported
+}
+
+/// A job resumes after the scores that were saved last; damaged ones are computed again.
+#[test]
+fn an_interrupted_teacher_resumes() {
+    let experiment = parse(&distilled(TEACHER)).unwrap();
+    let [expected, cache] = [(); 2].map(|()| Cache::temporary().unwrap());
+    let all = run_until(u64::MAX, &experiment, &expected);
+    let steps = |from: u64, to: u64| (from..=to).step_by(8).collect::<Vec<u64>>();
+    assert_eq!(all, steps(0, all[all.len() - 1]));
+    assert!(all.contains(&80));
+
+    assert_eq!(run_until(80, &experiment, &cache), steps(0, 80));
+    let partial = entries(&cache).remove(0);
+    let name = partial.file_name().unwrap().to_str().unwrap();
+    assert!(name.ends_with("-partial.ir"), "{name}");
+    let resumed = run_until(80, &experiment, &cache);
+    assert!(resumed[0] > 0);
+    assert_eq!(resumed, steps(resumed[0], 80));
+
+    let intact = fs::read(&partial).unwrap();
+    fs::write(&partial, &intact[..intact.len() - 1]).unwrap();
+    assert_eq!(run_until(80, &experiment, &cache), steps(0, 80));
+    assert!(fs::read(&partial).unwrap() == intact);
+
+    assert_eq!(run_until(u64::MAX, &experiment, &cache)[0], resumed[0]);
+    assert_eq!(scores(&cache), scores(&expected));
+    assert!(weights(&cache) == weights(&expected));
+}
+
+/// The model is opened before the teacher scores anything.
+#[test]
+fn a_model_that_cannot_be_trained_has_no_scores() {
+    let text = replaced(&distilled(TEACHER), "max_tokens = 48", "max_tokens = 4800");
+    let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+    let runner = Runner::new(&cache, &registry);
+    let error = runner.run(&parse(&text).unwrap(), &mut NoProgress);
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("max_tokens is 4800, expected at most 64"),
+        "{error}"
+    );
+    assert!(!cache.folder().join("teacher-scores").exists());
 }
 
 #[test]

@@ -54,10 +54,10 @@ Top-ranked documents can be unjudged positives (false negatives). Exclude them
 by rank (--first-rank) or by score (--margin, --relative-margin).
 
 Output: JSON lines in Tevatron's format: query_id, query, positive_passages
-and negative_passages with docid and text and, with --teacher, score: logits of
-a cross-encoder, or MaxSim. A negative is never a positive,
-never has a positive's text, with or without its title, and occurs once.
-Output is deterministic for an input and a seed.
+and negative_passages with docid and text, and with --teacher score: the logit
+of a cross-encoder, or MaxSim. A negative is never a positive, never has a
+positive's text, with or without its title, and occurs once. Output is
+deterministic for an input and a seed.
 
 Examples (--examples) are JSON lines: query, and positives or
 positive_passages, which are texts with ids, or ids of the collection; or the
@@ -289,7 +289,7 @@ impl Args {
 const CHUNK: usize = 128;
 /// [`CHUNK`] with a teacher, which is slow.
 #[cfg(feature = "dense")]
-const CHUNK_OF_TEACHER: usize = 16;
+const CHUNK_OF_TEACHER: usize = 8;
 /// Number of negatives between progress updates and interrupt checks, at least one query.
 const CHUNK_NEGATIVES: usize = 1 << 16;
 

@@ -9,7 +9,6 @@ use ir_core::{DocNum, Flow, Qrels, Query};
 use ir_data::training::{DocumentTexts, JudgedTrainingSet, OnInvalidExample};
 use ir_data::{DataError, DocTemplate};
 
-use super::BATCH;
 use super::teacher::TeacherScores;
 use crate::attributes::unknown_query_attribute;
 use crate::cache::Stage;
@@ -19,6 +18,9 @@ use crate::hash::ContentHash;
 use crate::observer::StageReport;
 use crate::suggest::did_you_mean;
 use crate::system::{System, SystemContext};
+
+/// Number of queries that are mined between two progress reports.
+const BATCH: usize = 128;
 
 /// Name of the query form that is the query text.
 const TEXT: &str = "text";

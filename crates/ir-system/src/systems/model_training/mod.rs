@@ -6,6 +6,3 @@ mod teacher;
 
 pub(super) use examples::{ExampleSource, SplitQueries};
 pub(super) use stage::{ModelStage, train};
-
-/// Number of queries that are mined or scored between two progress reports.
-const BATCH: usize = 128;

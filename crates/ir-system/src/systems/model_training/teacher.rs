@@ -1,6 +1,7 @@
 //! Scores of a teacher for the texts of training examples, a stage of the cache.
 
 use std::borrow::Cow;
+use std::fs;
 use std::sync::Arc;
 
 use ir_core::fusion::RetrieverScores;
@@ -8,7 +9,6 @@ use ir_core::store::{ByteReader, IndexFormat, write_varint};
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{Candidate, CandidateTexts, Reranker};
 
-use super::BATCH;
 use crate::cache::{Record, Stage};
 use crate::entries::{RerankSystem, TeacherEntry};
 use crate::error::SystemError;
@@ -27,6 +27,11 @@ const SCORES: Record = Record {
         large_sections: &[],
     },
 };
+
+/// Number of queries that are scored between two progress reports.
+const BATCH: usize = 8;
+/// Number of scored texts after which the scores so far are saved.
+const SAVED_TEXTS: usize = 256;
 
 /// Scores of the texts of an example: the positives, then the negatives. `None` for a text that the
 /// teacher does not score.
@@ -176,7 +181,11 @@ impl<'a> TeacherScores<'a> {
         let path = cache.writable_path(SCORES.stage, &self.key)?;
         let named = format!("{}: {}", context.data.name(), self.description);
         let looked_up = find_or_lock(&path, &named, context.observer, || {
-            cache.entry(&SCORES, &self.key, |bytes| decode(bytes, examples))
+            let decode = |bytes: &[u8]| decode(bytes, examples);
+            let is_complete = |scores: &Vec<_>| scores.len() == examples.len();
+            cache.entry(&SCORES, &self.key, |bytes| {
+                decode(bytes).filter(is_complete)
+            })
         })?;
         let mut report = self.planned(context);
         let scores = match looked_up {
@@ -184,6 +193,8 @@ impl<'a> TeacherScores<'a> {
             Lookup::ToCompute { status, lock } => {
                 let scores = self.compute(examples, context)?;
                 cache.save_entry(&SCORES, &self.key, &encode(&scores))?;
+                // A file that stays is never read.
+                let _ = fs::remove_file(cache.path(SCORES.stage, &self.partial_key()));
                 drop(lock);
                 report.status = status;
                 scores
@@ -193,15 +204,23 @@ impl<'a> TeacherScores<'a> {
         Ok(scores)
     }
 
+    /// Key of the scores of the first examples, from which a killed job resumes.
+    fn partial_key(&self) -> String {
+        format!("{}-partial", self.key)
+    }
+
     fn compute(
         &self,
         examples: &[TrainingExample],
         context: &mut SystemContext<'_>,
     ) -> Result<Vec<ExampleScores>, SystemError> {
         let teacher = self.teacher.open(context)?;
-        let mut all = Vec::with_capacity(examples.len());
-        let total = Some(examples.len() as u64);
-        for batch in examples.chunks(BATCH) {
+        let (cache, partial) = (context.cache, self.partial_key());
+        // Damaged scores are computed again.
+        let saved = cache.entry(&SCORES, &partial, |bytes| decode(bytes, examples));
+        let mut all = saved.ok().flatten().unwrap_or_default();
+        let (total, mut unsaved) = (Some(examples.len() as u64), 0);
+        for batch in examples[all.len()..].chunks(BATCH) {
             context.report_progress("teacher scores", all.len() as u64, total)?;
             let texts = batch.iter().map(|example| texts_of(example, &teacher));
             let texts = texts.collect::<Result<Vec<_>, _>>()?;
@@ -222,7 +241,12 @@ impl<'a> TeacherScores<'a> {
             for ((query, candidates), scores) in queries.iter().zip(&scores) {
                 check_scores(query, candidates, scores)?;
             }
+            unsaved += scores.iter().map(Vec::len).sum::<usize>();
             all.extend(scores);
+            if unsaved >= SAVED_TEXTS && all.len() < examples.len() {
+                cache.save_entry(&SCORES, &partial, &encode(&all))?;
+                unsaved = 0;
+            }
         }
         Ok(all)
     }
@@ -282,11 +306,14 @@ fn encode(scores: &[ExampleScores]) -> Vec<u8> {
     bytes
 }
 
-/// Decodes the scores of the texts of some examples. `None` if these are other texts.
+/// Decodes the scores of the texts of the first examples. `None` if these are other texts.
 fn decode(bytes: &[u8], examples: &[TrainingExample]) -> Option<Vec<ExampleScores>> {
     let mut reader = ByteReader::new(bytes);
     let mut all = Vec::with_capacity(examples.len());
     for example in examples {
+        if reader.is_empty() {
+            break;
+        }
         let texts = example.positives.len() + example.negatives.len();
         let mut scores = Vec::with_capacity(texts);
         for _ in 0..texts {
@@ -322,8 +349,13 @@ mod tests {
         let bytes = encode(&scores);
         // 4 tags and 3 scores of 4 bytes.
         assert_eq!(bytes.len(), 4 + 3 * 4);
-        assert_eq!(decode(&bytes, &examples()), Some(scores));
+        assert_eq!(decode(&bytes, &examples()), Some(scores.clone()));
         assert_eq!(decode(&bytes, &examples()[..1]), None);
+        // Two scores of 5 bytes and a missing one: the first example.
+        assert_eq!(
+            decode(&bytes[..11], &examples()),
+            Some(scores[..1].to_vec())
+        );
         assert_eq!(decode(&bytes[..bytes.len() - 1], &examples()), None);
         assert_eq!(decode(&[2], &examples()[1..]), None);
     }

@@ -1,10 +1,11 @@
 //! Training of the models of the type `rerank`, a stage of the cache.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ir_dense::ModelFolder;
-use ir_dense::train::{CrossEncoderTrainer, MultiVectorTrainer};
+use ir_dense::train::{CrossEncoderTrainer, MultiVectorTrainer, TrainError, TrainingConfig};
 
+use crate::entries::bm25::expansion::encoder::training::training_error;
 use crate::entries::{RerankSystem, RerankerTrainingConfig, RerankerTrainingEntry};
 use crate::error::SystemError;
 use crate::observer::{StageReport, StageStatus};
@@ -104,6 +105,30 @@ fn trained_stage(
     )
 }
 
+/// Opens the model for training, to find errors.
+fn check_trainer(base: &Path, config: &RerankerTrainingConfig) -> Result<(), TrainError> {
+    match config {
+        RerankerTrainingConfig::CrossEncoder(config) => {
+            CrossEncoderTrainer::open(base, config)?;
+        }
+        RerankerTrainingConfig::LateInteraction(config, dim) => {
+            multi_vector_trainer(base, config, *dim)?;
+        }
+    }
+    Ok(())
+}
+
+fn multi_vector_trainer(
+    base: &Path,
+    config: &TrainingConfig,
+    dim: Option<usize>,
+) -> Result<MultiVectorTrainer, TrainError> {
+    match dim {
+        None => MultiVectorTrainer::open(base, config),
+        Some(dim) => MultiVectorTrainer::open_with_dim(base, dim, config),
+    }
+}
+
 /// Folder of the trained weights of a stage, trained if the cache does not contain it.
 fn trained_folder(
     system: &RerankSystem,
@@ -117,6 +142,8 @@ fn trained_folder(
     let template = system.template()?;
     stage.open(context, |context, folder| {
         context.check_template(&template)?;
+        // Errors of model and lengths come before the scores of a teacher, which take time.
+        check_trainer(&base, &config).map_err(training_error)?;
         let examples = ExampleSource::from(training).examples(context, &template)?;
         let every = config.steps(examples.len()) / 20;
         match &config {
@@ -132,11 +159,7 @@ fn trained_folder(
             }
             RerankerTrainingConfig::LateInteraction(config, dim) => {
                 let trained = train(context, folder, |checkpoints, progress| {
-                    let trainer = match *dim {
-                        None => MultiVectorTrainer::open(&base, config)?,
-                        Some(dim) => MultiVectorTrainer::open_with_dim(&base, dim, config)?,
-                    };
-                    trainer
+                    multi_vector_trainer(&base, config, *dim)?
                         .with_checkpoints(checkpoints)
                         .with_checkpoint_every(every)
                         .train(&examples, progress)
