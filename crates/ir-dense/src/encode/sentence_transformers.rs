@@ -205,6 +205,10 @@ impl SentenceTransformersConfig {
             Some("CrossEncoder") => {
                 "SentenceTransformer; a cross-encoder is read by CrossEncoder (`ir search --rerank`)"
             }
+            Some("SparseEncoder") => {
+                "SentenceTransformer; a sparse encoder is read by SparseEncoder \
+                 (`ir encode --kind sparse`)"
+            }
             _ => "SentenceTransformer",
         };
         let found = prompts.model_type.as_deref();

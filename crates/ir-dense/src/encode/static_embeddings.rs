@@ -52,7 +52,10 @@ impl StaticEmbeddings {
 
     /// Maximum length in tokens.
     pub(super) fn max_tokens(&self) -> usize {
-        let limit = self.model2vec.as_ref().and_then(Model2VecConfig::max_tokens);
+        let limit = self
+            .model2vec
+            .as_ref()
+            .and_then(Model2VecConfig::max_tokens);
         limit.unwrap_or(UNLIMITED_TOKENS)
     }
 

@@ -134,7 +134,9 @@ impl SparseEncoder {
     /// called `[unused N]`.
     #[must_use]
     pub fn token(&self, component: u32) -> String {
-        let token = self.sides[Side::Document as usize].tokenizer().token(component);
+        let token = self.sides[Side::Document as usize]
+            .tokenizer()
+            .token(component);
         token.unwrap_or_else(|| format!("[unused {component}]"))
     }
 
@@ -244,7 +246,12 @@ impl SparseSide {
             SparseFiles::Splade { files, pooling } => {
                 let modules = |width| Ok(VectorModules::new(width));
                 let tower = Tower::from_files(folder, config, *files, modules)?;
-                let ModelWeights::File { file, config: shape, .. } = &tower.weights else {
+                let ModelWeights::File {
+                    file,
+                    config: shape,
+                    ..
+                } = &tower.weights
+                else {
                     let expected = "a transformer in a file";
                     return Err(ModelError::setting(folder, "the model", expected, "none"));
                 };
@@ -259,7 +266,8 @@ impl SparseSide {
             }
             SparseFiles::Static { folder, prompts } => {
                 if config.backend != Backend::Cpu {
-                    let (expected, found) = ("cpu: weights of tokens are looked up", config.backend);
+                    let (expected, found) =
+                        ("cpu: weights of tokens are looked up", config.backend);
                     return Err(ModelError::setting(&folder, "backend", expected, found));
                 }
                 Self::open_static(folder, prompts)

@@ -12,7 +12,7 @@ use crate::encode::sentence_transformers::{PromptConfig, SentenceTransformersCon
 use crate::encode::tokenizer_files::TextRules;
 use crate::encode::transformer_module::{TransformerModule, TransformerTask};
 use crate::error::ModelError;
-use crate::model_folder::{Model2VecConfig, read_json};
+use crate::model_folder::read_json;
 
 /// Configuration of sentence-transformers.
 const CONFIG: &str = "config_sentence_transformers.json";
@@ -120,7 +120,7 @@ impl SparseFiles {
 /// Returns an error if the model of a folder without `modules.json` is no masked language model.
 fn check_masked_lm(folder: &Path) -> Result<(), ModelError> {
     let class = ModelClass::read(folder)?;
-    if class.name().ends_with(MASKED_LM) && !Model2VecConfig::is_in(folder)? {
+    if class.name().ends_with(MASKED_LM) {
         return Ok(());
     }
     let path = folder.join("config.json");

@@ -105,7 +105,12 @@ impl MaskedLmHead {
                 "the head of a masked language model, one of the tensors {}.weight",
                 expected.join(".weight, ")
             );
-            return Err(ModelError::setting(weights.path(), "tensors", expected, "none"));
+            return Err(ModelError::setting(
+                weights.path(),
+                "tensors",
+                expected,
+                "none",
+            ));
         };
         let (hidden, vocabulary) = (shape.hidden_size, shape.vocab_size);
         let path = base_folder(folder)?.join("config.json");
@@ -210,9 +215,7 @@ impl HeadNames {
             None => Ok(Activation::Gelu),
             Some(found) => {
                 let known = found.as_str().and_then(Activation::from_transformers);
-                known.ok_or_else(|| {
-                    ModelError::setting(path, field, Activation::EXPECTED, found)
-                })
+                known.ok_or_else(|| ModelError::setting(path, field, Activation::EXPECTED, found))
             }
         }
     }
@@ -229,9 +232,7 @@ impl SpladePooling {
             return logits.map(|x| log(positive(x))).sum();
         }
         // The logarithm is monotone.
-        log(logits.fold(0.0, |max, x| {
-            if x > max || x.is_nan() { x } else { max }
-        }))
+        log(logits.fold(0.0, |max, x| if x > max || x.is_nan() { x } else { max }))
     }
 }
 

@@ -225,7 +225,12 @@ impl Model2VecConfig {
         let path = folder.join("config.json");
         let config = read_json::<Self>(&path)?.unwrap_or_default();
         if config.max_length == Some(Some(0)) {
-            return Err(ModelError::setting(&path, "max_length", "1 or more, or null", 0));
+            return Err(ModelError::setting(
+                &path,
+                "max_length",
+                "1 or more, or null",
+                0,
+            ));
         }
         Ok(config)
     }

@@ -12,7 +12,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::{Args, EncodingInput, note_truncated};
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::format::{counted, grouped};
+use crate::shared::format::counted;
 use crate::shared::options::first_set;
 use crate::shared::output::{OutputSink, failed};
 use crate::shared::signals::Interrupted;
@@ -55,7 +55,9 @@ fn check_options(args: &Args, model: &Path) -> Result<()> {
     ]);
     let model = model.display();
     if let Some(option) = options.or_else(|| args.encoder.first_of_one_vector()) {
-        bail_usage!("{option}: expected a model of dense vectors, found the sparse encoder {model}");
+        bail_usage!(
+            "{option}: expected a model of dense vectors, found the sparse encoder {model}"
+        );
     }
     if is_npy(&args.output) {
         bail_usage!(
@@ -106,15 +108,18 @@ pub(super) fn encode(
     drop(writer);
     bar.finish();
     out.commit()?;
-    let tokens = encoder.max_tokens(side);
     console.log(format_args!(
-        "{name}: {} with {:.1} weights on average (at most {} tokens), {:.1} s",
+        "{name}: {} with {:.1} weights on average, {:.1} s",
         counted(total, "sparse vector"),
         nonzero as f64 / total.max(1) as f64,
-        grouped(tokens as u64),
         began.elapsed().as_secs_f64()
     ));
     let truncated = encoder.truncated_texts(side);
-    note_truncated(&args.output, (truncated, total), tokens, console);
+    note_truncated(
+        &args.output,
+        (truncated, total),
+        encoder.max_tokens(side),
+        console,
+    );
     Ok(())
 }
