@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::fs::{copy, create_dir, read, read_dir, read_to_string, write};
+use std::fs::{copy, create_dir, read_dir, read_to_string, write};
 use std::path::{Path, PathBuf};
 
 use crate::common::{on_backend, on_default_backend, testdata};
@@ -144,7 +144,7 @@ fn unusable_folders_are_errors() {
     let error = |folder: &Path| SparseEncoder::open(folder).unwrap_err().to_string();
     // An encoder without head.
     let found = error(&testdata("families/albert"));
-    assert!(found.contains("modules"), "{found}");
+    assert!(found.contains("expected SparseEncoder"), "{found}");
     let folder = copied("bert-older");
     replaced(&folder, "config.json", "BertForMaskedLM", "BertModel");
     let found = error(folder.path());
@@ -152,22 +152,40 @@ fn unusable_folders_are_errors() {
         found.contains("a masked language model, such as BertForMaskedLM"),
         "{found}"
     );
-    // The weights of another vocabulary.
+    // The weights of another vocabulary, and negative ones.
     let folder = copied("router");
-    let weights = read_dir(folder.path())
-        .unwrap()
-        .map(|it| it.unwrap().path());
-    let queries = weights
-        .filter(|it| it.to_string_lossy().contains("SparseStaticEmbedding"))
-        .map(|it| it.join("model.safetensors"));
-    let queries: Vec<PathBuf> = queries.collect();
-    let file = read(&queries[0]).unwrap();
-    let header = String::from_utf8_lossy(&file[8..]).into_owned();
-    assert!(header.contains("\"weight\""), "{header}");
-    let found = SparseEncoder::open_with(
-        folder.path(),
-        &EncoderConfig::default().with_truncate_dim(5),
+    let file = "query_0_SparseStaticEmbedding/model.safetensors";
+    let write_weights = |weights: &[f32]| {
+        let (count, end) = (weights.len(), 4 * weights.len());
+        let header = format!(
+            "{{\"weight\":{{\"dtype\":\"F32\",\"shape\":[{count}],\"data_offsets\":[0,{end}]}}}}"
+        );
+        let length = (header.len() as u64).to_le_bytes();
+        let weights = weights.iter().flat_map(|it| it.to_le_bytes());
+        let weights: Vec<u8> = weights.collect();
+        let bytes = [&length[..], header.as_bytes(), &weights].concat();
+        write(folder.path().join(file), bytes).unwrap();
+        error(folder.path())
+    };
+    let found = write_weights(&[1.0; 5]);
+    assert!(
+        found.contains("below 5, the rows of the embedding table"),
+        "{found}"
     );
+    let dim = SparseEncoder::open(testdata("sparse-encoders/router"))
+        .unwrap()
+        .dim();
+    let mut weights = vec![1.0; dim];
+    weights[7] = -0.5;
+    let found = write_weights(&weights);
+    assert!(
+        found.contains("element 7 of weight is -0.5, expected at least 0"),
+        "{found}"
+    );
+    weights[7] = f32::NAN;
+    assert!(write_weights(&weights).contains("weight"));
+    let config = EncoderConfig::default().with_truncate_dim(5);
+    let found = SparseEncoder::open_with(testdata("sparse-encoders/bert"), &config);
     let found = found.unwrap_err().to_string();
     assert!(found.contains("truncate_dim"), "{found}");
     // A sparse encoder in place of a dense one.
