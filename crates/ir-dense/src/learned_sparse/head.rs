@@ -27,10 +27,10 @@ struct HeadNames {
 /// Activation function of a head.
 #[derive(Clone, Copy)]
 enum HeadActivation {
-    /// As in the layers of the transformer.
+    /// Activation function of the layers of the transformer.
     Hidden,
     Gelu,
-    /// A field of `config.json`; GELU without it.
+    /// Value of a field of `config.json`; GELU without it.
     Field(&'static str),
 }
 
@@ -252,7 +252,7 @@ fn packed_columns(values: &[f32], from: usize, to: usize) -> PackedMatrix {
 mod tests {
     use super::*;
 
-    /// ln 2 = .6931, ln(1 + ln 2) = .5266.
+    /// ln 3 = 1.0986, 2 ln 2 = 1.3863, ln(1 + ln 2) = .5266.
     #[test]
     fn weights_are_logarithms_of_positive_logits() {
         let pool = |sums, twice, logits: &[f32]| {
@@ -260,7 +260,7 @@ mod tests {
             let weight = pooling.pool(logits.iter().copied());
             (weight * 1e4).round() / 1e4
         };
-        assert_eq!(pool(false, false, &[-3.0, 1.0, 0.5]), 0.6931);
+        assert_eq!(pool(false, false, &[-3.0, 2.0, 0.5]), 1.0986);
         assert_eq!(pool(true, false, &[-3.0, 1.0, 1.0]), 1.3863);
         assert_eq!(pool(false, true, &[1.0]), 0.5266);
         assert_eq!(pool(true, true, &[1.0, 1.0]), 1.0532);
