@@ -73,6 +73,7 @@ mod shards;
 mod signals;
 #[cfg(feature = "dense")]
 mod small_vectors;
+mod sparse_vectors;
 mod stats;
 mod structured;
 mod sweep_grid;
