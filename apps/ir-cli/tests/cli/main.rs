@@ -73,6 +73,7 @@ mod shards;
 mod signals;
 #[cfg(feature = "dense")]
 mod small_vectors;
+#[cfg(feature = "dense")]
 mod sparse_vectors;
 mod stats;
 mod structured;
