@@ -64,8 +64,8 @@ output is a token store (ir_knn::TokenStore) with the range of each token in
 the text, for `ir search --rerank MODEL --rerank-tokens FILE`. Residual
 encodings train centroids on a sample of the documents, which is encoded first.
 
-A sparse encoder (SPLADE) writes JSON lines, with `id` and `vector`, the weights
-by token, for `ir search --type sparse`. They are not resumed.
+A sparse encoder (SPLADE) writes JSON lines, with `id` and `vector`, the
+weights by token, for `ir search --type sparse`. They are not resumed.
 
 A vector index records model, precision, pooling, normalization, prefix, length
 limit, template and a hash of each text. `ir search` compares them with its encoder
