@@ -136,7 +136,7 @@ fn parse(text: &str, at: Location<'_>) -> Result<SparseVectorRecord, DataError> 
         };
         let weight = number as f32;
         if !weight.is_finite() || weight < 0.0 {
-            let found = format!("{number} of token {token}");
+            let found = format!("{number:?} of token {token}");
             return Err(at.syntax("finite weights of at least 0", &found));
         }
         weights.push((token, weight));
@@ -188,11 +188,11 @@ mod tests {
         for (line, expected) in [
             (
                 "{\"id\": \"d\", \"vector\": {\"a\": -1}}",
-                "expected finite weights of at least 0, found \"-1 of token a\"",
+                "expected finite weights of at least 0, found \"-1.0 of token a\"",
             ),
             (
                 "{\"id\": \"d\", \"vector\": {\"a\": 1e39}}",
-                "expected finite weights of at least 0, found",
+                "expected finite weights of at least 0, found \"1e39 of token a\"",
             ),
             (
                 "{\"id\": \"d\", \"vector\": {\"a\": 1e999}}",

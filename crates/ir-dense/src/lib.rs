@@ -12,6 +12,7 @@ mod head_layers;
 mod hub;
 mod kernels;
 mod late_interaction;
+mod learned_sparse;
 mod model_folder;
 mod output_activation;
 mod precision;
@@ -32,7 +33,8 @@ pub use description::{ModelDescription, describe};
 pub use encode::{
     BiEncoder, ComputationDescription, EncoderConfig, EncoderFingerprint, ModelTokenizer,
     ModuleDescription, Pooling, PoolingModes, SideConfig, SideDescription, TokenizerDescription,
-    Tower, TowerDescription, UnknownPooling, WeightDescription, encode_stream, model_files,
+    Tower, TowerDescription, UNLIMITED_TOKENS, UnknownPooling, WeightDescription, encode_stream,
+    model_files,
 };
 pub use error::{ModelError, TokenizerError};
 pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};
@@ -42,6 +44,7 @@ pub use late_interaction::{
     ExpansionDescription, LateInteractionDescription, MultiVectorConfig, MultiVectorEncoder,
     MultiVectorFingerprint, TokenSimilarity, TokenVectorBatch, UnknownTokenSimilarity,
 };
+pub use learned_sparse::SparseEncoder;
 pub use model_folder::{
     Architecture, Biases, BottleneckAdapter, Convolution, Disentangled, LayerConfig, Norm,
     NormPlacement, Rotary, RotaryScaling, SharedLayers, TransformerConfig,

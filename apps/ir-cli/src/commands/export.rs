@@ -44,7 +44,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
-    args.output.binary_file("--output")?;
+    if args.output.is_stdout() {
+        bail_usage!("--output: expected a file, found standard output");
+    }
     let index = Index::open_with(&args.index, Verify::SmallSections)?;
     let names = index.config().fields.names();
     let field = match (&args.field, names) {

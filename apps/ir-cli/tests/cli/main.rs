@@ -74,6 +74,8 @@ mod shards;
 mod signals;
 #[cfg(feature = "dense")]
 mod small_vectors;
+#[cfg(feature = "dense")]
+mod sparse_vectors;
 mod stats;
 mod structured;
 mod sweep_grid;

@@ -221,7 +221,9 @@ impl CrossEncoderFolder {
                     modules: modules[2..].to_vec(),
                 }
             }
-            (TransformerTask::Features, ..) => return unexpected(1, "Pooling"),
+            (TransformerTask::Features | TransformerTask::MaskedLanguageModel, ..) => {
+                return unexpected(1, "Pooling");
+            }
         };
         let chat = match module.messages() {
             None => None,

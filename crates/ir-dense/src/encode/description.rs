@@ -193,7 +193,10 @@ impl Tower {
             folder: self.transformer_folder.clone(),
             transformer: self.config().clone(),
             positions: self.config().max_tokens(),
-            unread_fields: unread_fields(&self.transformer_folder)?,
+            unread_fields: match &self.weights {
+                ModelWeights::Static { .. } => Vec::new(),
+                _ => unread_fields(&self.transformer_folder)?,
+            },
             computation: ComputationDescription::new(self.config()),
             weights: self.weights.describe()?,
             tokenizer: TokenizerDescription::new(&self.tokenizer),

@@ -43,7 +43,7 @@ pub(super) fn all_modules(folder: &Path) -> Vec<String> {
 }
 
 /// Returns `true` if `modules.json` lists a Router.
-pub(super) fn has_router(folder: &Path) -> Result<bool, ModelError> {
+pub(crate) fn has_router(folder: &Path) -> Result<bool, ModelError> {
     let modules = read_json::<Vec<SentenceTransformersModule>>(&folder.join("modules.json"))?;
     Ok(modules.iter().flatten().any(is_router))
 }
@@ -53,7 +53,7 @@ fn is_router(module: &SentenceTransformersModule) -> bool {
 }
 
 /// Replaces every Router by the modules of the route of a side. `None` is for folders without one.
-pub(super) fn resolve(
+pub(crate) fn resolve(
     folder: &Path,
     modules: Vec<SentenceTransformersModule>,
     side: Option<Side>,

@@ -205,6 +205,10 @@ impl SentenceTransformersConfig {
             Some("CrossEncoder") => {
                 "SentenceTransformer; a cross-encoder is read by CrossEncoder (`ir search --rerank`)"
             }
+            Some("SparseEncoder") => {
+                "SentenceTransformer; a sparse encoder is read by SparseEncoder \
+                 (`ir encode --kind sparse`)"
+            }
             _ => "SentenceTransformer",
         };
         let found = prompts.model_type.as_deref();
@@ -313,7 +317,7 @@ impl PromptConfig {
     }
 
     /// Returns `true` if a version that does not change texts wrote the file.
-    fn is_since_5_4(&self) -> bool {
+    pub(crate) fn is_since_5_4(&self) -> bool {
         let version = self.versions.get("sentence_transformers");
         let version = version.and_then(Value::as_str).unwrap_or_default();
         let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));

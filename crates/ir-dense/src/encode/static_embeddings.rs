@@ -10,9 +10,10 @@
 //! | tensor | `embeddings`, optionally `weights` and `mapping` | `embedding.weight` |
 //! | normalization | `normalize` of `config.json` | module Normalize |
 //! | unknown tokens | left out, except of Unigram | their vector |
-//! | maximum length | 512 tokens, of 512 × the median length of a token | none |
+//! | maximum length | `max_length` of `config.json`, null for none; 512 tokens without it | `truncation` of `tokenizer.json` |
 //!
-//! Both apply `truncation` of `tokenizer.json`, before unknown tokens are left out.
+//! With a maximum length n, model2vec cuts a text to n × the median length of a token in characters,
+//! and then to n tokens, before unknown tokens are left out.
 //! Sums are f32 in the order of the tokens. model2vec rounds means of f16 tables to f16, which is
 //! not done here, and adds 1e-32 to norms, which differs for norms below 1e-12 only.
 
@@ -24,8 +25,8 @@ use crate::error::ModelError;
 use crate::model_folder::{Model2VecConfig, StaticTable, TransformerConfig};
 use crate::transformer::ModelWeights;
 
-/// Maximum length of texts without a limit: enough for any text in memory.
-const UNLIMITED: usize = u32::MAX as usize;
+/// Maximum length of texts without a limit, in tokens: enough for any text in memory.
+pub const UNLIMITED_TOKENS: usize = u32::MAX as usize;
 
 /// Static embeddings of a folder.
 pub(super) struct StaticEmbeddings {
@@ -51,10 +52,11 @@ impl StaticEmbeddings {
 
     /// Maximum length in tokens.
     pub(super) fn max_tokens(&self) -> usize {
-        match self.model2vec {
-            Some(_) => Model2VecConfig::MAX_TOKENS,
-            None => UNLIMITED,
-        }
+        let limit = self
+            .model2vec
+            .as_ref()
+            .and_then(Model2VecConfig::max_tokens);
+        limit.unwrap_or(UNLIMITED_TOKENS)
     }
 
     /// If vectors are L2-normalized; [`None`] if the modules say so.

@@ -53,11 +53,11 @@ pub struct ModelTokenizer {
 /// How texts of static embeddings are tokenized: without special tokens, so that a text may have no
 /// token.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct BagRules {
+pub(crate) struct BagRules {
     /// Token that is removed.
-    pub(super) removed: Option<u32>,
+    pub(crate) removed: Option<u32>,
     /// Number of characters per token of the limit to which a text is cut before it is tokenized.
-    pub(super) characters: Option<usize>,
+    pub(crate) characters: Option<usize>,
 }
 
 /// Token ids of a text, with special tokens.
@@ -225,10 +225,13 @@ impl ModelTokenizer {
         let cut = end.map_or(text, |(end, _)| &text[..end]);
         let encoding = self.encode_part(cut)?;
         let tokens = encoding.get_ids();
-        let beyond = tokens
-            .len()
-            .saturating_sub(self.truncation.unwrap_or(usize::MAX));
-        let kept = if self.truncates_left {
+        // model2vec replaces the truncation of the tokenizer by its own.
+        let (room, cuts_start) = match rules.characters {
+            Some(_) => (limit, false),
+            None => (self.truncation.unwrap_or(usize::MAX), self.truncates_left),
+        };
+        let beyond = tokens.len().saturating_sub(room);
+        let kept = if cuts_start {
             &tokens[beyond..]
         } else {
             &tokens[..tokens.len() - beyond]
@@ -409,6 +412,11 @@ impl ModelTokenizer {
         self.tokenizer.token_to_id(token)
     }
 
+    /// Token of an id; `None` if the vocabulary does not have it.
+    pub(crate) fn token(&self, id: u32) -> Option<String> {
+        self.tokenizer.id_to_token(id)
+    }
+
     /// File of the vocabulary.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -425,7 +433,7 @@ impl ModelTokenizer {
     }
 
     /// The tokenizer without special tokens around a text.
-    pub(super) fn with_bag(mut self, rules: BagRules) -> Self {
+    pub(crate) fn with_bag(mut self, rules: BagRules) -> Self {
         self.special = Default::default();
         self.bag = Some(rules);
         self

@@ -207,7 +207,7 @@ impl Tower {
     }
 
     /// Checks maximum length and prompt of a side.
-    pub(super) fn check_side(&self, side: Side, config: &SideConfig) -> Result<(), ModelError> {
+    pub(crate) fn check_side(&self, side: Side, config: &SideConfig) -> Result<(), ModelError> {
         let limit = self.limit(side, config);
         let positions = self.config().position_limit();
         if let Some(found) = config.max_tokens.filter(|_| limit > positions) {

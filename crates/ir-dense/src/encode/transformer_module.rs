@@ -41,11 +41,13 @@ pub(crate) enum TransformerTask {
     Classification,
     /// Logits of the vocabulary at the last token.
     Generation,
+    /// Logits of the vocabulary at every token.
+    MaskedLanguageModel,
 }
 
 impl TransformerTask {
     /// Every task with its name and the names of two outputs: of the module, of the model.
-    const NAMES: [(Self, &'static str, &'static str, &'static str); 3] = [
+    const NAMES: [(Self, &'static str, &'static str, &'static str); 4] = [
         (
             Self::Features,
             "feature-extraction",
@@ -62,6 +64,12 @@ impl TransformerTask {
             Self::Generation,
             "text-generation",
             "causal_logits",
+            "logits",
+        ),
+        (
+            Self::MaskedLanguageModel,
+            "fill-mask",
+            "token_embeddings",
             "logits",
         ),
     ];

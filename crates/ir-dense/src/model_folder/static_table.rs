@@ -206,16 +206,38 @@ impl TensorSource for StaticTable {
 pub(crate) struct Model2VecConfig {
     /// If `true`, vectors are L2-normalized.
     normalize: Option<bool>,
+    /// Maximum length of a text in tokens, which null switches off.
+    #[serde(deserialize_with = "given")]
+    max_length: Option<Option<usize>>,
+}
+
+/// A value that is given, which may be null.
+fn given<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<usize>>, D::Error> {
+    serde::Deserialize::deserialize(from).map(Some)
 }
 
 impl Model2VecConfig {
     /// Default maximum length of a text in tokens.
-    pub(crate) const MAX_TOKENS: usize = 512;
+    const MAX_TOKENS: usize = 512;
 
     /// Reads the settings of a folder; the default without a file.
     pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
-        let config = read_json(&folder.join("config.json"))?;
-        Ok(config.unwrap_or_default())
+        let path = folder.join("config.json");
+        let config = read_json::<Self>(&path)?.unwrap_or_default();
+        if config.max_length == Some(Some(0)) {
+            return Err(ModelError::setting(
+                &path,
+                "max_length",
+                "1 or more, or null",
+                0,
+            ));
+        }
+        Ok(config)
+    }
+
+    /// Maximum length of a text in tokens; [`None`] for texts of any length.
+    pub(crate) fn max_tokens(&self) -> Option<usize> {
+        self.max_length.unwrap_or(Some(Self::MAX_TOKENS))
     }
 
     /// Returns `true` for a folder of model2vec, according to `model_type` of `config.json`.

@@ -41,7 +41,7 @@ use batch::TextBlock;
 pub use batch::TokenBatch;
 pub(crate) use model_weights::{InferenceModel, ModelWeights, checked_device};
 use pass::ForwardPass;
-pub(crate) use tensor_names::encoder_prefix;
+pub(crate) use tensor_names::{encoder_prefix, norm_suffixes};
 pub(crate) use weights::tensor_problems;
 
 use crate::model_folder::TransformerConfig;

@@ -166,6 +166,14 @@ pub(crate) fn encoder_prefix(config: &TransformerConfig, weights: &dyn TensorSou
     ResolvedNames::of_file(config, &weights.names()).prefix
 }
 
+/// Suffixes of scale and shift of normalizations in a file.
+pub(crate) fn norm_suffixes(
+    config: &TransformerConfig,
+    weights: &dyn TensorSource,
+) -> [&'static str; 2] {
+    ResolvedNames::of_file(config, &weights.names()).norm
+}
+
 /// Number of layers with weights in a file.
 pub(crate) fn count_layers(config: &TransformerConfig, weights: &dyn TensorSource) -> usize {
     let all = weights.names();

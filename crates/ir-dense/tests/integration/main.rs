@@ -26,5 +26,6 @@ mod reranking;
 mod same_bytes;
 mod saved_folders;
 mod sentence_transformers;
+mod sparse_encoder;
 mod static_embeddings;
 mod training;

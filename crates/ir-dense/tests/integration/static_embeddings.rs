@@ -8,7 +8,8 @@ use std::path::Path;
 
 use ir_core::{Encoder, Side, VectorSimilarity};
 use ir_dense::{
-    Architecture, BiEncoder, EncoderConfig, ModelTokenizer, Precision, SideConfig, describe,
+    Architecture, BiEncoder, EncoderConfig, ModelTokenizer, Precision, SideConfig,
+    UNLIMITED_TOKENS, describe,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -240,17 +241,31 @@ fn long_texts_are_truncated() {
     assert_eq!(encode(&encoder, &long), [3.0, -4.0]);
 }
 
-/// The libraries apply the truncation of `tokenizer.json`, before unknown tokens are left out.
+/// model2vec applies `max_length` of `config.json`, before unknown tokens are left out, and no
+/// truncation of `tokenizer.json`; StaticEmbedding applies the latter.
 #[test]
-fn truncation_of_the_tokenizer_is_applied() {
+fn truncation_is_applied_as_in_the_libraries() {
     let truncation = |direction: &str| json!({"direction": direction, "max_length": 2, "strategy": "LongestFirst", "stride": 0});
-    let folder = plain(json!({}));
-    write_tokenizer(folder.path(), truncation("Right"));
-    assert_eq!(encode(&open(&folder), "ocean tea milk"), [3.0, -4.0]);
-    write_tokenizer(folder.path(), truncation("Left"));
+    let folder = plain(json!({"max_length": 2}));
     let encoder = open(&folder);
-    assert_eq!(encode(&encoder, "green tea ocean"), [3.0, -4.0]);
+    assert_eq!(encoder.max_tokens(Side::Document), 2);
+    // "sea tea " of 2 × 4 characters.
+    assert_eq!(encode(&encoder, "sea tea milk"), [3.0, -4.0]);
     assert_eq!(encoder.truncated_texts(Side::Document), 1);
+    let folder = plain(json!({}));
+    write_tokenizer(folder.path(), truncation("Left"));
+    assert_eq!(encode(&open(&folder), "green tea ocean"), [2.0, -1.0]);
+    let encoder = open(&plain(json!({"max_length": null})));
+    assert_eq!(encoder.max_tokens(Side::Document), UNLIMITED_TOKENS);
+    let long = "tea ".repeat(600) + &"milk ".repeat(600);
+    assert_eq!(encode(&encoder, &long), [1.75, -2.0]);
+    for found in [json!(0), json!(-1), json!("x")] {
+        let folder = plain(json!({"max_length": found}));
+        let error = BiEncoder::open(folder.path()).unwrap_err();
+        let error = std::iter::successors(Some(&error as &dyn std::error::Error), |it| it.source());
+        let error: Vec<String> = error.map(ToString::to_string).collect();
+        assert!(error[0].contains("max_length"), "{error:?}");
+    }
     let folder = module(&[], json!({}));
     write_tokenizer(
         &folder.path().join("0_StaticEmbedding"),

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::text_hashes::TextHashes;
 
+/// Maximum length of texts in tokens from which on it is no limit, as of static embeddings.
+const UNLIMITED_TOKENS: usize = u32::MAX as usize;
+
 /// Fields of [`VectorOrigin`] that vectors of queries and of documents have in common.
 pub const COMPARED_FIELDS: [&str; 5] = [
     "model",
@@ -151,11 +154,12 @@ impl VectorOrigin {
             "f32" => String::new(),
             precision => format!(", {precision}"),
         };
-        format!(
-            "{} pooling, {normalized}{prefix}, at most {} tokens{precision}",
-            self.pooling(),
-            encoder.max_tokens
-        )
+        let limit = match encoder.max_tokens {
+            UNLIMITED_TOKENS.. => "texts of any length".to_owned(),
+            tokens => format!("at most {tokens} tokens"),
+        };
+        let pooling = self.pooling();
+        format!("{pooling} pooling, {normalized}{prefix}, {limit}{precision}")
     }
 
     /// Name of the pooling, as options have it.

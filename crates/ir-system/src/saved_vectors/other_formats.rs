@@ -39,6 +39,12 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
     let items = text.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
     let (is_record, is_array) = (is_object(text), items.is_some_and(is_object));
     let is_npy = head.starts_with(b"\x93NUMPY");
+    if is_npy && has_codes(head) {
+        return Err(format!(
+            "{name}: expected vectors of floating-point numbers, found 8-bit integers, such as the \
+             codes of `ir encode --quantize`; as numbers, save them with numpy's astype(\"float32\")"
+        ));
+    }
     let reader = io::Cursor::new(head).chain(reader);
     let is_columnar = matches!(ColumnarFormat::detect(path), Ok(Some(_)));
     let (ids, dim, values) = if is_columnar {
@@ -75,6 +81,15 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
     let index = FlatIndex::from_row_major(ids, dim, values, similarity);
     let index = index.map_err(|error| format!("{name}: {}", full_message(&error)))?;
     Ok(Some(index))
+}
+
+/// Returns `true` if a .npy file has 8-bit integers, given its start: its header is a line after 8
+/// bytes and the length.
+fn has_codes(head: &[u8]) -> bool {
+    let header = head.get(12..).unwrap_or_default();
+    let header = header.split(|&byte| byte == b'\n').next();
+    let mut parts = header.unwrap_or_default().windows(3);
+    parts.any(|part| part == b"|i1" || part == b"|u1")
 }
 
 /// Path of a file of vectors without the extension of compression.

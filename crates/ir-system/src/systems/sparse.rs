@@ -122,7 +122,15 @@ impl System for SparseSystem {
         let similarity = VectorSimilarity::InnerProduct;
         let index = SparseIndex::new(ids, columns.len(), vectors, similarity);
         let index = index.map_err(|error| SystemError::parameter("vectors", error.to_string()))?;
-        let retriever = Arc::new(PrecomputedQueries { by_text, index });
+        let mut tokens = vec![String::new(); columns.len()];
+        for (token, column) in columns {
+            tokens[column as usize] = token;
+        }
+        let retriever = Arc::new(PrecomputedQueries {
+            by_text,
+            index,
+            tokens,
+        });
         let rendering = TextRendering {
             order: self.order,
             ..TextRendering::default()
@@ -136,6 +144,8 @@ impl System for SparseSystem {
 struct PrecomputedQueries {
     by_text: HashMap<String, SparseVector>,
     index: SparseIndex,
+    /// Token of every column.
+    tokens: Vec<String>,
 }
 
 impl Retriever for PrecomputedQueries {
@@ -164,7 +174,11 @@ impl Retriever for PrecomputedQueries {
         match self.by_text.get(query) {
             None => Ok(None),
             Some(vector) => {
-                let explained = self.index.explain(vector, doc, search)?;
+                let name = |column: u32| {
+                    let token = self.tokens.get(column as usize)?;
+                    Some(format!("token {token:?}"))
+                };
+                let explained = self.index.explain_named(vector, doc, search, &name)?;
                 Ok(explained.filter(|explanation| explanation.value != 0.0))
             }
         }

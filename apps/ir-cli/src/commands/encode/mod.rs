@@ -1,6 +1,7 @@
 //! `ir encode`: encodes texts as vectors.
 
 mod output;
+mod sparse;
 mod tokens;
 mod update;
 
@@ -11,7 +12,7 @@ use anyhow::{Result, bail};
 use clap::ValueHint;
 use ir_core::{CorpusError, Document, Encoder, Flow, Progress, Shard, Side};
 use ir_data::DocTemplate;
-use ir_dense::{BiEncoder, EncoderConfig, MultiVectorEncoder, encode_stream};
+use ir_dense::{BiEncoder, EncoderConfig, MultiVectorEncoder, SparseEncoder, encode_stream};
 use ir_knn::{HnswConfig, QuantizedFormat, TokenEncoding};
 use ir_system::saved_vectors::{TextHashes, VectorOrigin};
 use output::{EncodingJob, VectorOutput};
@@ -45,6 +46,7 @@ Examples:
   ir encode -o notes.vectors --delete gone.txt
   ir encode all-MiniLM-L6-v2 packages -o packages.vectors --add --hnsw
   ir encode colbertv2.0 beir/nfcorpus -o nfcorpus.tokens --token-encoding int8
+  ir encode splade-tiny beir/nfcorpus -o docs.jsonl --kind sparse
   ir encode scibert datafinder --template '{text} [SEP] {title}' \\
       --pooling cls --max-tokens 128 -o docs.npy
 
@@ -61,6 +63,9 @@ A late-interaction model (ColBERT) encodes one vector per token: the
 output is a token store (ir_knn::TokenStore) with the range of each token in
 the text, for `ir search --rerank MODEL --rerank-tokens FILE`. Residual
 encodings train centroids on a sample of the documents, which is encoded first.
+
+A sparse encoder (SPLADE) writes JSON lines, with `id` and `vector`, the
+weights by token, for `ir search --type sparse`. They are not resumed.
 
 A vector index records model, precision, pooling, normalization, prefix, length
 limit, template and a hash of each text. `ir search` compares them with its encoder
@@ -124,6 +129,10 @@ pub(crate) struct Args {
     /// [default: "{title} {text}"; "{text}" for datafinder]
     #[arg(long, value_name = "TEXT", conflicts_with_all = OPTIONS_OF_QUERIES)]
     template: Option<DocTemplate>,
+
+    /// Kind of the vectors [default: as the files of the model say]
+    #[arg(long, value_parser = choice(VECTOR_KINDS), value_name = "KIND", conflicts_with_all = ["add", "delete", "compact"])]
+    kind: Option<VectorKind>,
 
     /// Quantize the vectors of a .npy file, with the codes of sentence-transformers'
     /// quantize_embeddings
@@ -237,6 +246,28 @@ const QUANTIZED_FORMATS: [(&str, &str, QuantizedFormat); 4] = [
         "ubinary",
         "1 bit per dimension, in bytes from 0 to 255",
         QuantizedFormat::Ubinary,
+    ),
+];
+
+/// Kind of vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum VectorKind {
+    Dense,
+    Sparse,
+}
+
+/// Kinds of vectors: name, help and value of `--kind`.
+const VECTOR_KINDS: [(&str, &str, VectorKind); 2] = [
+    (
+        "dense",
+        "One vector per text, or per token of a late-interaction model",
+        VectorKind::Dense,
+    ),
+    (
+        "sparse",
+        "Weights of the tokens of the vocabulary, from a SparseEncoder of sentence-transformers or \
+         another masked language model (SPLADE)",
+        VectorKind::Sparse,
     ),
 ];
 
@@ -444,6 +475,13 @@ fn encode(
         bail!("{collection}: expected texts, found none");
     }
     let found = find_model(model)?;
+    let is_sparse = match args.kind {
+        Some(kind) => kind == VectorKind::Sparse,
+        None => SparseEncoder::is_model_folder(&found.folder)?,
+    };
+    if is_sparse {
+        return sparse::encode(args, (model, &found.folder), &texts, console);
+    }
     if MultiVectorEncoder::is_model_folder(&found.folder)? {
         return tokens::encode(args, (model, &found.folder), &texts, console);
     }

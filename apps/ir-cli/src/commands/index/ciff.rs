@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use indicatif::HumanBytes;
-use ir_bm25::{Analysis, CiffReader};
+use ir_bm25::{Analysis, BuildError, CiffError, CiffReader};
 
 use super::Args;
 use crate::shared::console::Console;
@@ -48,7 +48,12 @@ pub(super) fn run(file: &str, args: &Args, console: &Console) -> Result<()> {
     }
     let began = Instant::now();
     let memory = args.setup.memory.unwrap_or(DEFAULT_MEMORY);
-    let index = reader.build_to(path, analysis, memory, &mut console.bar())?;
+    let built = reader.build_to(path, analysis, memory, &mut console.bar());
+    let index = built.map_err(|error| match error {
+        // Of a document id, which does not name the file.
+        error @ CiffError::Build(BuildError::Ids(_)) => Error::new(error).context(file.to_owned()),
+        error => error.into(),
+    })?;
     let stats = index.stats();
     console.log(format_args!(
         "{} of {} in {}: {}, {:.1} s",

@@ -157,6 +157,9 @@ fn prompt_and_limit(prompt: &str, [tokens, positions]: [usize; 2]) -> String {
         "" => "no prompt".to_owned(),
         prompt => format!("prompt {prompt:?}"),
     };
+    if tokens == ir_dense::UNLIMITED_TOKENS {
+        return format!("{prompt}, texts of any length");
+    }
     let [tokens, positions] = [tokens, positions].map(|count| grouped(count as u64));
     format!("{prompt}, at most {tokens} of {positions} tokens")
 }
@@ -324,7 +327,10 @@ fn computation_rows(computation: &ComputationDescription, unread: &[String]) -> 
 
 fn tower_rows(tower: &TowerDescription) -> Vec<[String; 2]> {
     let mut rows = transformer_rows(&tower.transformer, &tower.weights, &tower.tokenizer);
-    rows.extend(computation_rows(&tower.computation, &tower.unread_fields));
+    // Static embeddings have neither linear layers nor training.
+    if tower.transformer.architecture != Architecture::STATIC {
+        rows.extend(computation_rows(&tower.computation, &tower.unread_fields));
+    }
     for side in &tower.sides {
         let limits = [side.max_tokens, tower.positions];
         rows.push(row(side.side, prompt_and_limit(&side.prompt, limits)));

@@ -156,8 +156,13 @@ impl SparseIndex {
         (vector.columns, vector.values)
     }
 
-    /// [`Retriever::explain`] with names of columns.
-    pub(super) fn explain_named(
+    /// [`Retriever::explain`] with names of columns, such as the tokens of a vocabulary. `name`
+    /// returns the name of a column, if it has one.
+    ///
+    /// # Errors
+    /// Returns [`SearchError`] if the query has another dimension or, under cosine similarity, is
+    /// zero.
+    pub fn explain_named(
         &self,
         query: &SparseVector,
         doc: DocNum,

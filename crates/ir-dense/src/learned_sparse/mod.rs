@@ -1,0 +1,11 @@
+//! Learned sparse encoding: a text becomes weights of the tokens of the vocabulary, as in SPLADE.
+//!
+//! - `folder`: folders of sentence-transformers' `SparseEncoder`, and masked language models
+//! - `head`: masked-language-model head, and its pooling over the tokens of a text
+//! - `encoder`: texts to weights
+
+mod encoder;
+mod folder;
+mod head;
+
+pub use encoder::SparseEncoder;
