@@ -517,7 +517,10 @@ fn nfcorpus_is_as_in_anserini() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "slow without optimization: .ci/full runs it")]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "slow without optimization: .ci/full runs it"
+)]
 fn arguana_is_as_in_anserini() {
     as_in_anserini("arguana");
 }

@@ -85,7 +85,10 @@ fn nfcorpus_is_as_in_lucene() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "slow without optimization: .ci/full runs it")]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "slow without optimization: .ci/full runs it"
+)]
 fn arguana_is_as_in_lucene() {
     check("arguana", true, 1406);
 }
