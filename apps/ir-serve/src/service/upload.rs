@@ -8,6 +8,7 @@ use ir_qa::soco::SocoDocument;
 
 use super::{Service, record_of};
 use crate::error::ServiceError;
+use crate::store::DocumentState;
 
 impl Service {
     /// Adds the papers of a file to the store, all or none, and returns their ids. The name decides
@@ -15,8 +16,8 @@ impl Service {
     /// it. Queries see the papers after [`Service::publish`].
     ///
     /// # Errors
-    /// The name has no known extension; the file is not in its format; a published paper with
-    /// another id, or another paper of the file, has the DOI of one; the disk is full or fails.
+    /// The name has no known extension; the file is not in its format; a paper with another
+    /// id, of the store or the file, has the DOI of one; the disk is full or fails.
     pub(crate) fn add_file(&self, name: &str, bytes: &[u8]) -> Result<Vec<String>, ServiceError> {
         let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
         let is_name = !matches!(name, "" | "." | "..") && !name.contains(char::is_control);
@@ -35,8 +36,7 @@ impl Service {
         Ok(self.add(records)?.0)
     }
 
-    /// Rejects records with the DOI of a published paper that has another id, or of an earlier
-    /// record.
+    /// Rejects records with the DOI of another paper, published or not, or of an earlier record.
     fn check_dois(&self, records: &[SocoDocument]) -> Result<(), ServiceError> {
         let doi_of = |citation: Citation| citation.doi.map(|doi| doi.to_lowercase());
         let mut known: HashMap<String, String> = HashMap::new();
@@ -45,6 +45,18 @@ impl Service {
                 if let Some(doi) = doi_of(paper.citation()) {
                     known.insert(doi, paper.id.clone());
                 }
+            }
+        }
+        for (id, hash) in &self.store.publication(DocumentState::Added)?.documents {
+            if self
+                .published()
+                .is_ok_and(|state| state.document(id).is_some())
+            {
+                continue;
+            }
+            let record = self.store.record(id, hash)?.record;
+            if let Some(doi) = doi_of(Citation::from_attributes(id, &record.meta)) {
+                known.entry(doi).or_insert_with(|| id.clone());
             }
         }
         for record in records {

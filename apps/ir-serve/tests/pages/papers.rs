@@ -94,6 +94,9 @@ fn files_are_added_and_published() {
         (StatusCode::OK, "{\"doc_ids\":[\"notes.md\"]}")
     );
     assert!(!client.get("/papers").ok().contains("On oolong"));
+    // Another file with its DOI, before the publication.
+    let copy = client.upload("/papers/add?name=copy.md", paper);
+    assert_eq!(copy.status, StatusCode::CONFLICT, "{}", copy.body);
     site.publish();
     client.get("/papers").has("On oolong");
     client
