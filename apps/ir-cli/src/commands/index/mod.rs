@@ -160,7 +160,7 @@ pub(crate) struct Args {
 }
 
 /// Arguments that read or change documents.
-const CIFF_CONFLICTS: [&str; 15] = [
+const CIFF_CONFLICTS: [&str; 16] = [
     "collection",
     "encoding",
     "id_field",
@@ -173,6 +173,7 @@ const CIFF_CONFLICTS: [&str; 15] = [
     "template",
     "store",
     "add",
+    "prune",
     "delete",
     "compact",
     "shard",
