@@ -8,7 +8,8 @@ use ir_testkit::check_vectors;
 use proptest::prelude::*;
 
 fn flat(ids: DocIds, rows: &[Vec<f32>], similarity: VectorSimilarity) -> FlatIndex {
-    let dim = rows.first().map_or(1, Vec::len);
+    // Queries of the contract suite have 6 dimensions, also for an index without vectors.
+    let dim = rows.first().map_or(6, Vec::len);
     FlatIndex::from_row_major(ids, dim, rows.concat(), similarity).unwrap()
 }
 

@@ -39,7 +39,7 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
     let items = text.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
     let (is_record, is_array) = (is_object(text), items.is_some_and(is_object));
     let is_npy = head.starts_with(b"\x93NUMPY");
-    if is_npy && has_codes(head) {
+    if is_npy && has_codes(&head) {
         return Err(format!(
             "{name}: expected vectors of floating-point numbers, found 8-bit integers, such as the \
              codes of `ir encode --quantize`; as numbers, save them with numpy's astype(\"float32\")"
