@@ -314,10 +314,7 @@ fn a_model_that_cannot_be_trained_has_no_scores() {
     let runner = Runner::new(&cache, &registry);
     let error = runner.run(&parse(&text).unwrap(), &mut NoProgress);
     let error = error.unwrap_err().to_string();
-    assert!(
-        error.contains("max_tokens is 4800, expected at most 64"),
-        "{error}"
-    );
+    assert!(error.ends_with("systems[1]: training failed"), "{error}");
     assert!(!cache.folder().join("teacher-scores").exists());
 }
 
