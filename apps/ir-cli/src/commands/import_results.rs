@@ -195,19 +195,22 @@ fn write_queries(queries: &[Query], path: &OutputPath, console: &Console) -> Res
         }
         lines.extend(texts.into_iter().map(|text| (&query.id, text)));
     }
-    console.note(format_args!(
-        "{} queries, {} searches",
-        grouped(queries.len() as u64),
-        grouped(lines.len() as u64)
-    ));
     if without > 0 {
         console.warn(format_args!(
-            "{} queries have none of the attributes task, modality, domain, language and text_length: their texts are written",
+            "queries without any of the attributes task, modality, domain, language and text_length: {}; their texts are written",
             grouped(without)
         ));
     }
-    OutputSink::open(Some(path))?
-        .write_with(|out| (lines.iter()).try_for_each(|(id, text)| writeln!(out, "{id}\t{text}")))
+    OutputSink::open(Some(path))?.write_with(|out| {
+        (lines.iter()).try_for_each(|(id, text)| writeln!(out, "{id}\t{text}"))
+    })?;
+    console.log(format_args!(
+        "{} searches of {} queries in {}",
+        grouped(lines.len() as u64),
+        grouped(queries.len() as u64),
+        path.display()
+    ));
+    Ok(())
 }
 
 fn check_columns(columns: &[ResultColumn]) -> Result<()> {

@@ -163,8 +163,15 @@ impl Gap<'_> {
             Some(word) => ends_with_word(left, word) && starts_with_label(self.right),
             None => ends_with_word(left, word),
         };
+        // Between the words of `z. B`.
+        let is_inside = |word: &String| {
+            word.match_indices(". ").any(|(at, gap)| {
+                let rest = self.right.strip_prefix(&word[at + gap.len()..]);
+                ends_with_word(left, &word[..at]) && rest.is_some_and(|rest| rest.starts_with('.'))
+            })
+        };
         ABBREVIATIONS.iter().any(|word| ends_with_word(left, word))
-            || more.iter().any(is_added)
+            || more.iter().any(|word| is_added(word) || is_inside(word))
             || (TIMES.iter().any(|word| ends_with_word(left, word))
                 && TIME_ZONES
                     .iter()

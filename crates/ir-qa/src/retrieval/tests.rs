@@ -297,7 +297,8 @@ fn verbatim_questions_come_first() {
         ids.collect()
     };
     let all = found("what DO the and of", &Search::top(30));
-    assert_eq!((&*all[0], &*all[1], all.len()), ("faq/0", "faq/1", 23));
+    // `DO` is an acronym, so that it is the only word that scores: f2 has none.
+    assert_eq!((&*all[0], &*all[1], all.len()), ("faq/0", "faq/1", 22));
     assert_eq!(found(asked, &Search::top(1)), ["faq/0"]);
     assert!(found(asked, &Search::top(0)).is_empty());
     let only = DocSet::from_iter([index.ids().get("faq/1").unwrap()]);

@@ -58,7 +58,7 @@ fn errors_name_file_line_entry_and_field() {
     for (text, message) in [
         (
             broken("\"content\"", "\"text\""),
-            "f:2: entry 2: field data[0].type: expected one of `title`, `section`, `content`, found `text`",
+            "f:2: entry 2: field data[0].type: expected one of `title`, `section`, `content`, `row`, `formula`, found `text`",
         ),
         (
             broken("null", "7"),
