@@ -10,10 +10,11 @@
 //! | tensor | `embeddings`, optionally `weights` and `mapping` | `embedding.weight` |
 //! | normalization | `normalize` of `config.json` | module Normalize |
 //! | unknown tokens | left out, except of Unigram | their vector |
-//! | maximum length | `max_length` of `config.json`, null for none; 512 tokens without it | `truncation` of `tokenizer.json` |
+//! | maximum length | `max_length` of `config.json` | `truncation` of `tokenizer.json` |
 //!
-//! With a maximum length n, model2vec cuts a text to n × the median length of a token in characters,
-//! and then to n tokens, before unknown tokens are left out.
+//! The maximum length of model2vec is 512 tokens without the key, and null is none. With n tokens,
+//! model2vec cuts a text to n × the median length of a token in characters, and then to n tokens,
+//! before unknown tokens are left out.
 //! Sums are f32 in the order of the tokens. model2vec rounds means of f16 tables to f16, which is
 //! not done here, and adds 1e-32 to norms, which differs for norms below 1e-12 only.
 

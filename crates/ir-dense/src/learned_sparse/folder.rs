@@ -14,7 +14,7 @@ use crate::encode::transformer_module::{TransformerModule, TransformerTask};
 use crate::error::ModelError;
 use crate::model_folder::read_json;
 
-/// Configuration of sentence-transformers.
+/// File with the class of a sentence-transformers model.
 const CONFIG: &str = "config_sentence_transformers.json";
 /// Value of `model_type` in [`CONFIG`].
 const MODEL_TYPE: &str = "SparseEncoder";
@@ -27,7 +27,7 @@ const STATIC_EMBEDDING: &str = "SparseStaticEmbedding";
 
 /// Files of one side of a learned sparse encoder.
 pub(super) enum SparseFiles {
-    /// Masked language model.
+    /// Transformer with the head of a masked language model, and its pooling.
     Splade {
         files: Box<SentenceTransformersConfig>,
         pooling: SpladePooling,

@@ -1,4 +1,5 @@
-//! Learned sparse encoders against sentence-transformers: folders of `.ci/encoder-folders --sparse`.
+//! Learned sparse encoders beside sentence-transformers: folders of
+//! `.ci/encoder-folders --sparse`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -249,7 +249,7 @@ const QUANTIZED_FORMATS: [(&str, &str, QuantizedFormat); 4] = [
     ),
 ];
 
-/// Kind of vectors.
+/// Vectors of all dimensions, or weights of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum VectorKind {
     Dense,
