@@ -10,6 +10,7 @@ use ir_qa::frames::FrameConfig;
 use ir_qa::generation::AnswerGenerator;
 use ir_qa::questions::QuestionGenerator;
 use ir_qa::retrieval::{AnswerConfig, AnswerReranking};
+use ir_qa::sentences::{Language, SentenceSplitter};
 
 use crate::base_path::BasePath;
 
@@ -250,9 +251,7 @@ impl ServiceConfig {
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         let mut frames = FrameConfig::default();
-        frames.splitter = frames
-            .splitter
-            .with_abbreviations(ir_qa::sentences::SCIENTIFIC_ABBREVIATIONS);
+        frames.splitter = SentenceSplitter::scientific(Language::English);
         Self {
             data: data.into(),
             papers: None,

@@ -165,11 +165,11 @@ impl Synonyms {
                     synonyms: BTreeMap::new(),
                 };
                 let known = synonyms.entries.entry(term.clone()).or_insert_with(new);
-                let others = terms.iter().filter(|other| *other != term);
-                for other in others {
-                    if known.synonyms.len() < Self::MAX_SYNONYMS {
-                        known.synonyms.entry(other.clone()).or_insert(line);
+                for other in terms.iter().filter(|other| *other != term) {
+                    if known.synonyms.len() >= Self::MAX_SYNONYMS {
+                        break;
                     }
+                    known.synonyms.entry(other.clone()).or_insert(line);
                 }
             }
         }

@@ -6,7 +6,7 @@ const ABBREVIATIONS: [(&str, &[&str]); 5] = [
     (
         "French",
         &[
-            "Éq", "Fig", "Tabl", "chap", "éd", "env", "p. ex", "c.-à-d", "réf", "t", "vol", "M",
+            "Éq", "Fig", "Tabl", "chap", "éd", "env", "p. ex", "c.-à-d", "réf", "t #", "vol", "M",
             "Mme",
         ],
     ),
@@ -14,7 +14,7 @@ const ABBREVIATIONS: [(&str, &[&str]); 5] = [
         "German",
         &[
             "Abb", "Abs", "Anm", "Aufl", "Bd", "Gl", "Hrsg", "Kap", "Nr", "S #", "Tab", "bzgl",
-            "bzw", "ca", "d. h", "d.h", "evtl", "ggf", "i. d. R", "inkl", "max", "min", "sog",
+            "bzw", "ca", "d. h", "d.h", "evtl", "ggf", "i. d. R", "inkl", "max #", "min #", "sog",
             "u. a", "u.a", "usw #", "vgl", "z. B", "z.B", "z. T", "zzgl",
         ],
     ),

@@ -89,7 +89,12 @@ pub fn read_mesh_n_triples(reader: impl BufRead, source: &str) -> Result<Vec<Con
 
 impl<'a> Triple<'a> {
     fn parse(text: &'a str) -> Option<Self> {
-        let text = text.strip_suffix('.')?.trim_end();
+        // A comment may follow the period.
+        let text = match text.rsplit_once(". #") {
+            Some((triple, _)) if !text.ends_with('.') => triple,
+            _ => text.strip_suffix('.')?,
+        };
+        let text = text.trim_end();
         let (subject, rest) = resource(text)?;
         let (predicate, rest) = resource(rest.trim_start())?;
         let rest = rest.trim_start();

@@ -85,10 +85,13 @@ fn add_concepts(
     let mut open: Vec<String> = Vec::new();
     let mut concept = None;
     let mut term = String::new();
+    let (mut line, mut counted) = (at.line, 0);
     loop {
         let offset = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
-        let before = text.as_bytes().iter().take(offset);
-        let line = at.line + before.filter(|&&byte| byte == b'\n').count() as u64;
+        let offset = offset.clamp(counted, text.len());
+        let passed = text.as_bytes()[counted..offset].iter();
+        line += passed.filter(|&&byte| byte == b'\n').count() as u64;
+        counted = offset;
         let here = Location::new(at.path, line);
         let wrong = |found: &str| here.syntax("well-formed XML", found);
         let event = reader.read_event();

@@ -62,7 +62,8 @@ pub fn read_concepts(path: impl AsRef<Path>) -> Result<Option<Vec<Concept>>, Dat
     read.map_err(read_error(path))?;
     let head = String::from_utf8_lossy(&head);
     let name = name_of(path);
-    let first = head.lines().find(|line| !line.trim().is_empty());
+    let mut lines = head.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(match first.unwrap_or_default() {
         line if mrconso::is_row(line) => Some(read_mrconso(open(path)?, &name)?),
         line if line.starts_with("<http") && line.trim_end().ends_with('.') => {

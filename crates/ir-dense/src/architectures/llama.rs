@@ -139,14 +139,15 @@ fn read_qwen_windows(
     config: &mut TransformerConfig,
 ) -> Result<(), ModelError> {
     let first = file.integer("max_window_layers")?.unwrap_or(28);
-    let local = file.local_layers(config.layers)?;
     let (true, Some(window)) = (
         file.flag("use_sliding_window")?.unwrap_or(false),
         file.integer("sliding_window")?,
     ) else {
+        // Read only with windows.
+        let _ = file.get("layer_types");
         return Ok(());
     };
-    config.layer.local_layers = match local {
+    config.layer.local_layers = match file.local_layers(config.layers)? {
         Some(layers) => layers,
         None => (first..config.layers.max(first)).collect(),
     };

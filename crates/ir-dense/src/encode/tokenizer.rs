@@ -220,6 +220,9 @@ impl ModelTokenizer {
         rules: BagRules,
         ids: &mut Vec<u32>,
     ) -> Result<bool, TokenizerError> {
+        if limit == 0 {
+            return Err(TokenizerError::Limit { limit, least: 1 });
+        }
         let characters = rules.characters.map(|it| it.saturating_mul(limit));
         let end = characters.and_then(|count| text.char_indices().nth(count));
         let cut = end.map_or(text, |(end, _)| &text[..end]);

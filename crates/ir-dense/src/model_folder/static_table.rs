@@ -185,7 +185,18 @@ impl TensorSource for StaticTable {
             return Ok(rows);
         }
         let dim = self.shape[1];
-        let mut table = Vec::with_capacity(self.tokens * dim);
+        let mut table = Vec::new();
+        let size = self.tokens.saturating_mul(dim);
+        if table.try_reserve_exact(size).is_err() {
+            let expected = "a table that fits into memory";
+            let found = format!("{} vectors of {dim} dimensions", self.tokens);
+            return Err(ModelError::setting(
+                self.file.path(),
+                MAPPING,
+                expected,
+                found,
+            ));
+        }
         for token in 0..self.tokens {
             let row = mapping.as_ref().map_or(token, |mapping| mapping[token]);
             let row = &rows[row * dim..][..dim];

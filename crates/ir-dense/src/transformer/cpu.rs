@@ -235,8 +235,10 @@ impl CpuTransformer {
         );
         let (qkv_width, width) = (shape.qkv(), shape.queries());
         let x = x.resize_stale(tokens * hidden);
-        let qkv = qkv.resize_stale(tokens * qkv_width);
-        let context = context.resize_stale(tokens * width);
+        // Static embeddings have no layers, and texts of any length.
+        let in_layers = if self.config.layers == 0 { 0 } else { tokens };
+        let qkv = qkv.resize_stale(in_layers * qkv_width);
+        let context = context.resize_stale(in_layers * width);
         self.embed(batch, embedded, x);
         let first_input: &[f32] = match &self.convolution {
             None => &[],

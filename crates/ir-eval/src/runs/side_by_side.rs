@@ -36,8 +36,8 @@ pub struct SideBySide {
     pub relevant: usize,
     /// List of each run, in the order of the runs.
     pub lists: Vec<RankedList>,
-    /// Relevant documents that no list has, highest grade first; equal grades in byte order of the
-    /// id.
+    /// Relevant documents that are not among the first documents of any list, highest grade first;
+    /// equal grades in byte order of the id.
     pub missed: Vec<RankedDocument>,
 }
 

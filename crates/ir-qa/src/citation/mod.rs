@@ -318,10 +318,14 @@ fn doi_of(text: &str) -> Option<String> {
 
 /// The arXiv id of a text such as `arXiv:1706.03762` or `https://arxiv.org/abs/1706.03762`.
 fn arxiv_of(text: &str) -> Option<String> {
-    let mut id = text;
+    // The class may follow: `1606.05250v3 [cs.CL]`.
+    let text = text.split('[').next().unwrap_or_default().trim();
+    let mut id = text.strip_suffix(".pdf").unwrap_or(text);
     for prefix in [
         "https://",
         "http://",
+        "www.",
+        "export.",
         "arxiv.org/abs/",
         "arxiv.org/pdf/",
         "arxiv:",

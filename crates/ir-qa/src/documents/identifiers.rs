@@ -11,6 +11,9 @@ use super::paper::Paper;
 
 /// Number of paragraphs at the start of a paper that may have its identifiers.
 const MAX_PARAGRAPHS: usize = 6;
+/// Maximum length of a paragraph with identifiers of the paper in bytes. Longer ones, such as the
+/// abstract, have identifiers of other papers.
+const MAX_PARAGRAPH: usize = 200;
 
 /// DOIs and arXiv ids of the papers so far.
 ///
@@ -69,7 +72,8 @@ fn keys(metadata: &Attributes) -> PaperKeys {
 pub(super) fn set_identifiers(paper: &mut Paper, format: DocumentFormat) {
     let mut keys = keys(&paper.metadata);
     if matches!(format, DocumentFormat::Text | DocumentFormat::Pdf) {
-        for paragraph in paper.paragraphs().take(MAX_PARAGRAPHS) {
+        let start = paper.paragraphs().take(MAX_PARAGRAPHS);
+        for paragraph in start.filter(|paragraph| paragraph.text.len() <= MAX_PARAGRAPH) {
             let text = &paragraph.text;
             if keys.arxiv.is_empty() {
                 keys.arxiv = word_after(text, "arXiv:").unwrap_or_default();

@@ -59,11 +59,16 @@ impl<'a> Contexts<'a> {
         before.extend(heads.filter(|&head| head != answer));
         before.reverse();
 
-        let after = pieces[at + 1..].iter();
+        // The next piece that is no row may be far.
+        let after = if piece.kind == ChunkKind::Row {
+            &[]
+        } else {
+            &pieces[at + 1..]
+        };
+        let after = after.iter();
         let after = after.take_while(|later| later.kind != ChunkKind::Title);
         let after = after.filter(|later| later.kind != ChunkKind::Row);
-        let is_row = piece.kind == ChunkKind::Row;
-        let after = within_budget(after, if is_row { 0 } else { self.budget });
+        let after = within_budget(after, self.budget);
 
         let mut context = before.join(" ");
         if !before.is_empty() {

@@ -86,7 +86,11 @@ fn power(text: &str) -> Option<(String, usize)> {
             let digits = signed.bytes().take_while(u8::is_ascii_digit).count();
             body.len() - signed.len() + digits
         }
-        end => body.find(end)?,
+        end => {
+            let start = &body.as_bytes()[..body.len().min(MAX_POWER + end.len())];
+            let mut windows = start.windows(end.len());
+            windows.position(|it| it == end.as_bytes())?
+        }
     };
     let number = body.get(..length).filter(|_| length <= MAX_POWER)?.trim();
     let digits = number.strip_prefix(['-', '−', '–']).unwrap_or(number);

@@ -32,6 +32,7 @@ pub struct KnnSystem {
     pub aggregation: AggregationName,
     /// Order of documents with the same nearest training query, for `nearest`. Default:
     /// `document-number`.
+    #[serde(skip_serializing_if = "NeighborTiesName::is_default")]
     pub ties: NeighborTiesName,
     /// Number of voting queries, for `weighted-vote`. Range: ≥ 1. Default: 10.
     #[schemars(range(min = 1))]
@@ -89,9 +90,15 @@ pub enum NeighborTiesName {
     /// Ascending document number, as in all retrievers.
     #[default]
     DocumentNumber,
-    /// Order of the training queries, then of the relevant documents of a query in the file, as
-    /// published for DataFinder.
+    /// Order of the training queries, then of the relevant documents of a query: of the file for
+    /// DataFinder and MAKG, as published, and byte order of the ids for other collections.
     TrainingOrder,
+}
+
+impl NeighborTiesName {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Default for KnnSystem {

@@ -220,6 +220,7 @@ impl<'a> TeacherScores<'a> {
         let saved = cache.entry(&SCORES, &partial, |bytes| decode(bytes, examples));
         let mut all = saved.ok().flatten().unwrap_or_default();
         let (total, mut unsaved) = (Some(examples.len() as u64), 0);
+        let mut scored: usize = all.iter().map(Vec::len).sum();
         for batch in examples[all.len()..].chunks(BATCH) {
             context.report_progress("teacher scores", all.len() as u64, total)?;
             let texts = batch.iter().map(|example| texts_of(example, &teacher));
@@ -241,9 +242,11 @@ impl<'a> TeacherScores<'a> {
             for ((query, candidates), scores) in queries.iter().zip(&scores) {
                 check_scores(query, candidates, scores)?;
             }
-            unsaved += scores.iter().map(Vec::len).sum::<usize>();
+            let new = scores.iter().map(Vec::len).sum::<usize>();
+            (unsaved, scored) = (unsaved + new, scored + new);
             all.extend(scores);
-            if unsaved >= SAVED_TEXTS && all.len() < examples.len() {
+            // The file is written as a whole: the more it has, the rarer.
+            if unsaved >= SAVED_TEXTS.max(scored / 8) && all.len() < examples.len() {
                 cache.save_entry(&SCORES, &partial, &encode(&all))?;
                 unsaved = 0;
             }

@@ -40,6 +40,7 @@ pub struct EncoderEntry {
     /// Number of dimensions that are kept of every vector (Matryoshka), up to the dimension of the
     /// model. Range: ≥ 1. Default: from the model.
     #[schemars(range(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub truncate_dim: Option<usize>,
     /// Number format of the linear layers when encoding; `training` has its own. Default: `f32`.
     pub precision: Option<PrecisionName>,
