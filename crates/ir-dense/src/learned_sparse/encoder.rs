@@ -306,7 +306,10 @@ impl SparseSide {
     fn check_limit(&self, side: Side, config: &SideConfig) -> Result<(), ModelError> {
         match self {
             Self::Splade { tower, .. } => tower.check_side(side, config),
-            Self::Static { .. } => Ok(()),
+            Self::Static { tokenizer, .. } => {
+                tokenizer.encode("a", self.limit(side, config))?;
+                Ok(())
+            }
         }
     }
 
