@@ -131,7 +131,7 @@ pub(crate) struct Args {
     template: Option<DocTemplate>,
 
     /// Kind of the vectors [default: as the files of the model say]
-    #[arg(long, value_parser = choice(VECTOR_KINDS), value_name = "KIND", conflicts_with_all = ["add", "delete", "compact"])]
+    #[arg(long, value_parser = choice(VECTOR_KINDS), value_name = "KIND")]
     kind: Option<VectorKind>,
 
     /// Quantize the vectors of a .npy file, with the codes of sentence-transformers'
@@ -215,6 +215,7 @@ const OPTIONS_OF_QUERIES: [&str; 5] = [
 /// Options of vectors that are written to a file.
 fn file_options() -> Vec<&'static str> {
     let others = [
+        "kind",
         "ids",
         "restart",
         "shard",
