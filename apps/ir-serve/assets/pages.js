@@ -147,8 +147,9 @@ if (drop) {
       try {
         const url = drop.dataset.drop + "?name=" + encodeURIComponent(file.name);
         const response = await fetch(url, { method: "POST", body: file });
-        const { doc_ids: added, error } = await response.json();
-        item.textContent = file.name + ": " + (added ? "added" : error.message);
+        const { doc_ids: added, replaced, error } = await response.json();
+        const done = replaced ? "replaces the paper with its name" : "added";
+        item.textContent = file.name + ": " + (added ? done : error.message);
         if (added) drop.querySelector("form").hidden = false;
       } catch {
         item.textContent = file.name + ": not added";

@@ -63,8 +63,8 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "write_queries", value_name = "RESULTS")]
     files: Vec<String>,
 
-    /// Output file of short queries for the engine, instead of reading results
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "map", "output", "unmatched"])]
+    /// Output file, not standard output, of short queries for the engine, instead of reading results
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "map", "output", "unmatched", "columns", "depth", "hits", "not_later_than_query", "tag"])]
     write_queries: Option<OutputPath>,
 
     /// Columns of TSV, comma-separated: query, search, rank, result, and - for others

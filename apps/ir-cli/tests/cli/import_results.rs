@@ -191,7 +191,8 @@ fn queries_for_an_engine() {
     assert!(ran.err.contains("3 searches of 2 queries"), "{}", ran.err);
     assert!(ran.err.contains("text_length: 1;"), "{}", ran.err);
     here.write("engine.tsv", "t1\tSQuAD\n");
-    here.ir(&format!("{write} -k 5")).ok();
+    here.ir(&format!("{write} -k 5"))
+        .fails(2, &["--write-queries", "--hits"]);
     let both = "import-results datasets.jsonl engine.tsv --write-queries searches.tsv";
     here.ir(both).fails(2, &["--write-queries"]);
     here.ir("import-results datasets.jsonl")

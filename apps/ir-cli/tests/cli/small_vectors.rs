@@ -112,7 +112,7 @@ fn invalid_options_are_errors() {
     fails(
         &["x.ir", "--quantize", "int8"],
         2,
-        &["--quantize: expected a .npy file, found the vector index x.ir"],
+        &["--quantize: expected a .npy file, found x.ir"],
     );
     fails(&["x.npy", "--calibration", "two.npy"], 2, &["--quantize"]);
     fails(&["x.npy", "--quantize", "int4"], 2, &["int4"]);

@@ -3,6 +3,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use axum::http::HeaderMap;
+use axum::http::header::HOST;
 use governor::clock::DefaultClock;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
@@ -10,8 +12,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::api_error::ApiError;
+use crate::base_path::RequestBase;
 use crate::config::AccessConfig;
 use crate::error::ServiceError;
+use crate::host::is_known_host;
 use crate::metrics::Metrics;
 use crate::request_permit::RequestPermit;
 use crate::service::{
@@ -77,6 +81,23 @@ impl App {
         };
         rate.check_key(key)
             .map_err(|_| ApiError::busy("too many requests with this key"))
+    }
+
+    /// URL of the pages, without a slash at the end: the host of a request and its base path. Empty
+    /// without both, so that links are paths.
+    pub(crate) fn site_url(&self, headers: &HeaderMap, base: Option<&RequestBase>) -> String {
+        let base = base.and_then(RequestBase::url).unwrap_or_default();
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let host = host.filter(|host| is_known_host(host, &self.access.hosts));
+        let scheme = if self.access.secure_cookies {
+            "https"
+        } else {
+            "http"
+        };
+        match host {
+            Some(host) => format!("{scheme}://{host}{base}"),
+            None => base.to_owned(),
+        }
     }
 
     /// Permit of a further request; `None` if as many as permitted are processed.

@@ -6,6 +6,8 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
+use ir_qa::documents::DocumentReader;
+
 use super::access::Visitor;
 use super::error::PageError;
 use super::parameters::UrlParameters;
@@ -36,7 +38,11 @@ pub(super) async fn original(
     let id = parameters.raw("doc").to_owned();
     let file = app.run(move |service| {
         let path = service.file_of(&id)?;
-        // A file that was deleted since the last publication.
+        // A file that was deleted, or has grown, since the last publication.
+        let size = std::fs::metadata(&path).map_or(u64::MAX, |file| file.len());
+        if size > DocumentReader::MAX_BYTES {
+            return Err(ServiceError::NoFile { id });
+        }
         let bytes = std::fs::read(&path).map_err(|_| ServiceError::NoFile { id })?;
         Ok((path, bytes))
     });

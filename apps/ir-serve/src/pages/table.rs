@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{Html, Response};
@@ -15,6 +16,7 @@ use super::layout::{count, page_url, pagination, slice_of};
 use super::parameters::UrlParameters;
 use super::search::question_input;
 use crate::app::App;
+use crate::base_path::RequestBase;
 use crate::service::{PaperAnswer, Question};
 use crate::urls::{document_url, sentence_url, url};
 
@@ -111,18 +113,22 @@ pub(super) async fn csv(
     State(app): State<Arc<App>>,
     visitor: Visitor,
     UrlParameters(parameters): UrlParameters,
+    headers: HeaderMap,
+    base: Option<Extension<RequestBase>>,
 ) -> Result<Response, PageError> {
     let question = Question {
         user: visitor.id,
         is_continued: true,
         ..Question::new(parameters.text("q"), 0)
     };
+    // A file has no page that its links are relative to.
+    let site = app.site_url(&headers, base.as_ref().map(|Extension(base)| base));
     let content = app
         .run_search(move |service| {
             let state = service.published()?;
             let papers = service.ask_every_paper(&state, &question)?;
             let header = line(COLUMNS.map(str::to_owned));
-            let rows = papers.iter().map(|paper| line(fields(paper)));
+            let rows = papers.iter().map(|paper| line(fields(paper, &site)));
             Ok([header].into_iter().chain(rows).collect::<String>())
         })
         .await?;
@@ -130,7 +136,7 @@ pub(super) async fn csv(
 }
 
 /// Fields of a paper in the order of [`COLUMNS`]; unknown ones are empty.
-fn fields(row: &PaperAnswer<'_>) -> [String; 12] {
+fn fields(row: &PaperAnswer<'_>, site: &str) -> [String; 12] {
     let citation = row.paper.citation();
     let text = |text: Option<String>| text.unwrap_or_default();
     let frame = row.answer.map(|(frame, _)| frame);
@@ -154,13 +160,20 @@ fn fields(row: &PaperAnswer<'_>) -> [String; 12] {
                 .map(|page| page.to_string()),
         ),
         text(row.answer.map(|(_, score)| score.to_string())),
-        text(frame.map(sentence_url)),
+        text(frame.map(|frame| format!("{site}{}", sentence_url(frame)))),
     ]
 }
 
 /// Line of a file. Fields with commas, quotation marks or line breaks are between quotation marks.
+/// An apostrophe is before fields that a spreadsheet would take for formulas.
 fn line(fields: [String; 12]) -> String {
     let fields = fields.map(|field| {
+        let is_negative = field.starts_with('-') && field.parse::<f64>().is_ok();
+        let field = if field.starts_with(['=', '+', '-', '@', '\t']) && !is_negative {
+            format!("'{field}")
+        } else {
+            field
+        };
         if field.contains([',', '"', '\n', '\r']) {
             format!("\"{}\"", field.replace('"', "\"\""))
         } else {

@@ -19,6 +19,8 @@ use crate::error::{ServiceError, with_causes};
 #[derive(Debug, Serialize)]
 pub(super) struct AddedFile {
     doc_ids: Vec<String>,
+    /// Number of papers with these ids that were there.
+    replaced: u64,
 }
 
 /// Form of the script, which sends each file on its own.
@@ -28,7 +30,7 @@ pub(super) fn drop_zone() -> Markup {
             h2 #add { "Add papers" }
             label for="files" { "Drop files here, or choose them" }
             input #files type="file" multiple;
-            p.hint { "Text, Markdown, HTML, JATS, TEI and JSON. Queries find them after the publication." }
+            p.hint { "Text, Markdown, HTML, JATS, TEI, JSON, and PDF if the server was built for it. Queries find them after the publication." }
             div role="status" { ul data-added {} }
             form method="post" action="/publish" hidden { button { "Publish" } }
         }
@@ -53,14 +55,14 @@ pub(super) async fn add(
         _ => ApiError::invalid(format!("the file could not be read: {error}")),
     })?;
     let name = parameters.raw("name").to_owned();
-    let doc_ids = app.run(move |service| {
+    let added = app.run(move |service| {
         let _permit = permit;
         service.add_file(&name, &bytes)
     });
-    let doc_ids = doc_ids.await.map_err(|error| match error {
+    let (doc_ids, replaced) = added.await.map_err(|error| match error {
         // Of the file, not of the folder of papers.
         ServiceError::Document(error) => ApiError::invalid(with_causes(&error)),
         error => error.into(),
     })?;
-    Ok(Json(AddedFile { doc_ids }))
+    Ok(Json(AddedFile { doc_ids, replaced }))
 }

@@ -11,16 +11,22 @@ use crate::error::ServiceError;
 use crate::store::DocumentState;
 
 impl Service {
-    /// Adds the papers of a file to the store, all or none, and returns their ids. The name decides
-    /// the format; without its folders it is the id of the paper. A paper with a known id replaces
-    /// it. Queries see the papers after [`Service::publish`].
+    /// Adds the papers of a file to the store, all or none, and returns their ids and the number of
+    /// papers that they replace. The name decides the format; without its folders it is the id of
+    /// the paper. A paper with a known id replaces it. Queries see the papers after
+    /// [`Service::publish`].
     ///
     /// # Errors
     /// The name has no known extension; the file is not in its format; a paper with another
     /// id, of the store or the file, has the DOI of one; the disk is full or fails.
-    pub(crate) fn add_file(&self, name: &str, bytes: &[u8]) -> Result<Vec<String>, ServiceError> {
+    pub(crate) fn add_file(
+        &self,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<(Vec<String>, u64), ServiceError> {
         let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
-        let is_name = !matches!(name, "" | "." | "..") && !name.contains(char::is_control);
+        let is_name =
+            !name.is_empty() && !name.starts_with('.') && !name.contains(char::is_control);
         let format = DocumentFormat::from_path(name).filter(|_| is_name);
         let compressed = [".gz", ".zst"].iter().any(|end| name.ends_with(end));
         let Some(format) = format.filter(|_| !compressed) else {
@@ -33,7 +39,8 @@ impl Service {
         let file = self.reader().read_bytes(bytes, format, name, name)?;
         let records: Vec<SocoDocument> = file.papers.iter().map(record_of).collect();
         self.check_dois(&records)?;
-        Ok(self.add(records)?.0)
+        let (ids, added) = self.add(records)?;
+        Ok((ids, added.replaced))
     }
 
     /// Rejects records with the DOI of another paper, published or not, or of an earlier record.

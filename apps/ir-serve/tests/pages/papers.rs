@@ -91,7 +91,10 @@ fn files_are_added_and_published() {
     let added = client.upload("/papers/add?name=..%2F..%2Fnotes.md", paper);
     assert_eq!(
         (added.status, &*added.body),
-        (StatusCode::OK, "{\"doc_ids\":[\"notes.md\"]}")
+        (
+            StatusCode::OK,
+            "{\"doc_ids\":[\"notes.md\"],\"replaced\":0}"
+        )
     );
     assert!(!client.get("/papers").ok().contains("On oolong"));
     // Another file with its DOI, before the publication.

@@ -207,7 +207,7 @@ impl SentenceTransformersConfig {
             }
             Some("SparseEncoder") => {
                 "SentenceTransformer; a sparse encoder is read by SparseEncoder \
-                 (`ir encode --kind sparse`)"
+                 (`ir encode --kind sparse` without --add)"
             }
             _ => "SentenceTransformer",
         };

@@ -408,9 +408,16 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     if args.quantize.is_some() && !is_npy(output) {
         bail_usage!(
-            "--quantize: expected a .npy file, found the vector index {}, which has vectors in f32",
+            "--quantize: expected a .npy file, found {}, which has vectors in f32",
             output.display()
         );
+    }
+    let is_binary = matches!(
+        args.quantize,
+        Some(QuantizedFormat::Binary | QuantizedFormat::Ubinary)
+    );
+    if args.calibration.is_some() && is_binary {
+        bail_usage!("--calibration: expected --quantize int8 or uint8, found a format of bits");
     }
     output::check(output, args.ids.as_ref())?;
     check_order(model, collection)?;

@@ -66,6 +66,12 @@ fn check_options(args: &Args, model: &Path) -> Result<()> {
             args.output.display()
         );
     }
+    if args.output.extension().is_some_and(|end| end == "ir") {
+        bail_usage!(
+            "--output: expected a file of JSON lines, found {}, the name of a vector index",
+            args.output.display()
+        );
+    }
     Ok(())
 }
 

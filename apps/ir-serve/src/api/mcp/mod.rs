@@ -8,7 +8,7 @@ mod tools;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, State};
-use axum::http::header::{ALLOW, HOST, ORIGIN};
+use axum::http::header::{ALLOW, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -22,7 +22,7 @@ use super::body::JsonBody;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::base_path::RequestBase;
-use crate::host::{has_own_origin, is_known_host};
+use crate::host::has_own_origin;
 
 /// Version of the protocol. Earlier ones demand batches.
 const VERSION: &str = "2025-06-18";
@@ -88,8 +88,7 @@ pub(super) async fn call(
         "ping" => Ok(json!({})),
         "tools/list" => Ok(json!({"tools": tools::list()})),
         "tools/call" => {
-            let base = base.as_ref().and_then(|Extension(base)| base.url());
-            let site = site_url(&app, &headers, base.unwrap_or_default());
+            let site = app.site_url(&headers, base.as_ref().map(|Extension(base)| base));
             tools::call(&app, &site, request.params).await
         }
         method => Err(RpcError {
@@ -104,22 +103,6 @@ pub(super) async fn call(
         }
     })
     .into_response())
-}
-
-/// URL of the pages, without a slash at the end: the host of the request and the base path. Empty
-/// without a host, so that links are paths.
-fn site_url(app: &App, headers: &HeaderMap, base: &str) -> String {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    let host = host.filter(|host| is_known_host(host, &app.access.hosts));
-    let scheme = if app.access.secure_cookies {
-        "https"
-    } else {
-        "http"
-    };
-    match host {
-        Some(host) => format!("{scheme}://{host}{base}"),
-        None => base.to_owned(),
-    }
 }
 
 /// Request without `Origin`, or from a page of this server. The specification demands the check,

@@ -122,7 +122,7 @@ pub(super) fn list() -> Value {
         },
         {
             "name": "read_paper",
-            "description": "Returns the text of a paper by the doc_id of an answer, in pages of about 20,000 characters.",
+            "description": "Returns the text of a paper by the doc_id of an answer, in pages of about 20,000 bytes.",
             "annotations": {"readOnlyHint": true},
             "inputSchema": {
                 "type": "object",
@@ -250,6 +250,9 @@ async fn find_answers(
         .collect::<Result<_, _>>()
         .map_err(|error| invalid(tool, &format!("filter: {error}")))?;
     check_filter_size(&filters).map_err(|message| invalid(tool, &message))?;
+    if arguments.limit == Some(0) {
+        return Err(invalid(tool, "limit: expected at least 1, found 0"));
+    }
     let question = Question {
         filters,
         user: "mcp".to_owned(),
