@@ -105,7 +105,7 @@ fn token_stores_are_described() {
 #[test]
 fn killed_token_stores_resume_to_same_bytes() {
     let here = Folder::new();
-    here.write("many.tsv", many_texts(40_000));
+    here.write("many.tsv", many_texts(12_000));
     here.ir(&["encode", COLBERT, "many.tsv", "-o", "whole.tokens"])
         .ok();
     encode_and_kill(&here, COLBERT, "killed.tokens", &[]);

@@ -246,13 +246,13 @@ fn agreement_of_large_tables_needs_little_memory() {
     }
     here.write("table.csv", table);
     let args = ["agree", "--table", "table.csv"];
-    let output = limited(&here, 160, &args);
+    let output = limited(&here, 192, &args);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("1000000"), "{text}");
     let expected = "expected a table that fits into memory, found a larger one";
-    fails(limited(&here, 100, &args), expected);
+    fails(limited(&here, 130, &args), expected);
 }
 
 #[test]
