@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "write_queries", value_name = "RESULTS")]
     files: Vec<String>,
 
-    /// Output file, not standard output, of short queries for the engine, instead of reading results
+    /// Output file of short queries for the engine, instead of reading results; not standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "map", "output", "unmatched", "columns", "depth", "hits", "not_later_than_query", "tag"])]
     write_queries: Option<OutputPath>,
 
