@@ -105,8 +105,8 @@ fn or_empty<E: Encoder>(
 #[test]
 fn contract() {
     let aggregations = [NeighborAggregation::Nearest, NeighborAggregation::Sum, VOTE];
-    let ordered = config_with(NeighborAggregation::Nearest).with_ties(NeighborTies::TrainingOrder);
-    for config in aggregations.map(config_with).into_iter().chain([ordered]) {
+    // Not in the order of the training queries, where scores of equal documents differ.
+    for config in aggregations.map(config_with) {
         for metric in [VectorSimilarity::Euclidean, VectorSimilarity::Cosine] {
             let config = config.with_metric(metric);
             let tfidf = TfidfConfig::default();
