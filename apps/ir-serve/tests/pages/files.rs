@@ -116,7 +116,8 @@ fn papers_have_links_to_their_files() {
     client.get("/?q=drink").has(url);
     client.get("/document/a%20b%2Ft%C3%A9.md").has(url);
     let file = client.get(url);
-    assert_eq!(file.ok(), "# Tea\n\nTea is a drink.\n");
+    let text = "# Tea\n\nTea is a drink.\n";
+    assert_eq!((file.status, &*file.body), (StatusCode::OK, text));
     assert_eq!(
         (
             &file.headers["content-type"],
@@ -127,7 +128,8 @@ fn papers_have_links_to_their_files() {
             &"attachment; filename*=UTF-8''t%C3%A9.md".parse().unwrap()
         )
     );
-    assert_eq!(client.get("/original?doc=r.json%23x%23y").ok(), records);
+    let file = client.get("/original?doc=r.json%23x%23y");
+    assert_eq!((file.status, &*file.body), (StatusCode::OK, records));
     // Documents of REST have no file, whatever their ids are.
     for id in ["..%2Foutside.md", "unknown.md", "", "%2Fetc%2Fpasswd"] {
         let status = client.get(&format!("/original?doc={id}")).status;

@@ -25,7 +25,7 @@ use super::csv;
 ///     points: vec![point(0.0, "Green tea", "drinks"), point(1.0, "Bread", "food")],
 /// };
 /// let svg = plot.to_svg();
-/// assert!(svg.starts_with("<svg") && svg.contains("<title>Green tea</title>"));
+/// assert!(svg.starts_with("<svg") && svg.contains("<title>Green tea (drinks)</title>"));
 /// assert!(plot.to_csv().starts_with("x,y,label,text\n0,0.5,drinks,Green tea\n"));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
