@@ -223,6 +223,9 @@ fn forged_dictionaries_and_statistics_do_not_hang() {
     ]);
 }
 
+/// Every how many bytes are damaged. Without optimization, some: .ci/full damages all.
+const THINNING: usize = if cfg!(debug_assertions) { 3 } else { 1 };
+
 /// Damaged sections with valid checksums, as a malicious program could write them.
 #[test]
 fn damaged_sections_with_valid_checksums_do_not_panic() {
@@ -233,9 +236,9 @@ fn damaged_sections_with_valid_checksums_do_not_panic() {
         let name = sections[number].0.clone();
         // The other sections are uniform.
         let step = if ["postings", "meta", "years", "terms"].contains(&name.as_str()) {
-            3
+            THINNING
         } else {
-            31
+            11 * THINNING
         };
         for at in (0..sections[number].1.len()).step_by(step) {
             for flip in [0x01, 0xff] {
@@ -253,5 +256,5 @@ fn damaged_sections_with_valid_checksums_do_not_panic() {
             }
         }
     }
-    assert!(opened > 500);
+    assert!(opened > 1000 / THINNING);
 }

@@ -443,9 +443,9 @@ proptest! {
 
 }
 
-// Every commit is synchronized with the disk.
+// Every commit is synchronized with the disk; .ci/full has more cases.
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 300 }))]
 
     #[test]
     fn segments_give_the_ranking_of_one_index(

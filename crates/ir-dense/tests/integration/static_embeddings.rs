@@ -151,7 +151,7 @@ fn model2vec_averages_known_tokens() {
     ] {
         assert_eq!(encode(&encoder, text), expected, "{text:?}");
     }
-    // The vectors of a batch are those of its texts.
+    // A batch has the vectors of its texts alone.
     let texts = ["", "green tea", "ocean", "milk", "green"];
     let expected: Vec<f32> = texts
         .iter()

@@ -44,8 +44,7 @@ pub(super) fn with_drop_cap(cap: Option<DropCap>, line: &str, words: &Hyphens) -
     }
 }
 
-/// A line with its first letter and the rest of its first word joined: `T he cup`. The document has
-/// the word.
+/// A line such as `T he cup` with its first word joined, if the word occurs in the document.
 pub(super) fn with_first_word(line: &str, words: &Hyphens) -> Option<String> {
     let (first, rest) = line.split_once(' ')?;
     let cap = DropCap::new(first).filter(|cap| !cap.letter.ends_with(['A', 'I', 'O']))?;

@@ -160,8 +160,7 @@ fn read_block(element: &Element, level: u8, paper: &mut Paper) {
     }
 }
 
-/// Returns `true` for the DOI of a part of the paper, such as a figure, as eLife writes it below
-/// the part.
+/// Returns `true` for a paragraph that is a DOI, as eLife writes below figures and abstracts.
 fn is_doi(text: &str) -> bool {
     let doi = text.strip_prefix("DOI:").map(str::trim);
     doi.is_some_and(|doi| doi.contains("10.") && !doi.contains(char::is_whitespace))
