@@ -10,7 +10,7 @@ use super::body::JsonBody;
 use crate::api_error::ApiError;
 use crate::app::App;
 
-/// Body of `/v1/rerank`.
+/// Body of `/v1/rerank`, as clients of Cohere, Jina and vLLM send it.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(
     deny_unknown_fields,
@@ -26,6 +26,14 @@ pub(super) struct RerankRequest {
     /// Maximum number of results. Default: all documents.
     #[serde(default)]
     top_n: Option<usize>,
+    /// If `true`, results have the texts of their documents. Default: `false`.
+    #[serde(default)]
+    return_documents: bool,
+    /// Name of a model, which clients of services with several models send. Any name means the
+    /// reranker of the server.
+    #[serde(default)]
+    #[expect(dead_code, reason = "the server has one reranker")]
+    model: Option<String>,
 }
 
 /// Text of a document, or an object with its id and text.
@@ -57,7 +65,15 @@ struct RerankResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     /// Score; higher is better.
-    score: f32,
+    relevance_score: f32,
+    /// The document, if the request asks for documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<RerankText>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct RerankText {
+    text: String,
 }
 
 /// Ranks texts by the reranker of the server.
@@ -84,14 +100,19 @@ pub(super) async fn rerank(
     let names = named.map(|(index, id)| id.clone().unwrap_or_else(|| index.to_string()));
     let documents: Vec<(String, String)> = names.zip(texts).collect();
     let limit = request.top_n.unwrap_or(documents.len());
-    let rerank = move |service: &crate::Service| service.rerank(&request.query, &documents, limit);
-    let ranked = app.run_search(rerank).await?;
-    let results = ranked.into_iter().map(|ranked| RerankResult {
-        index: ranked.index,
-        id: ids.get(ranked.index).cloned().flatten(),
-        score: ranked.score,
-    });
-    Ok(Json(RerankResponse {
-        results: results.collect(),
-    }))
+    let rerank = move |service: &crate::Service| {
+        let ranked = service.rerank(&request.query, &documents, limit)?;
+        let results = ranked.into_iter().map(|ranked| {
+            let text = request.return_documents.then(|| &documents[ranked.index].1);
+            RerankResult {
+                index: ranked.index,
+                id: ids[ranked.index].clone(),
+                relevance_score: ranked.score,
+                document: text.map(|text| RerankText { text: text.clone() }),
+            }
+        });
+        let results = results.collect();
+        Ok(RerankResponse { results })
+    };
+    Ok(Json(app.run_search(rerank).await?))
 }

@@ -88,10 +88,10 @@ fn texts_are_ranked() {
     assert_eq!(status, 200, "{body}");
     // Ties are in the order of the request.
     let expected = json!({"results": [
-        {"index": 1, "id": "d7", "score": -1.0},
-        {"index": 2, "score": -3.0},
-        {"index": 3, "score": -3.0},
-        {"index": 0, "score": -4.0},
+        {"index": 1, "id": "d7", "relevance_score": -1.0},
+        {"index": 2, "relevance_score": -3.0},
+        {"index": 3, "relevance_score": -3.0},
+        {"index": 0, "relevance_score": -4.0},
     ]});
     assert_eq!(body, expected);
     let (_, body) = rerank(
@@ -101,6 +101,18 @@ fn texts_are_ranked() {
     assert_eq!(body["results"].as_array().unwrap().len(), 1, "{body}");
     let (_, body) = rerank(&server, &json!({"query": "q", "documents": []}));
     assert_eq!(body, json!({"results": []}));
+    let (_, body) = rerank(
+        &server,
+        &json!({
+            "model": "rerank-v3.5", "query": "q", "documents": documents, "top_n": 2,
+            "return_documents": true,
+        }),
+    );
+    let expected = json!({"results": [
+        {"index": 1, "id": "d7", "relevance_score": -1.0, "document": {"text": "a"}},
+        {"index": 2, "relevance_score": -3.0, "document": {"text": "two"}},
+    ]});
+    assert_eq!(body, expected);
     // A key is needed.
     assert_eq!(server.status("POST", "/v1/rerank", None), 401);
 }
