@@ -124,6 +124,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if args.components < 2 {
         bail_usage!("--components: expected at least 2, found 1");
     }
+    let output = OutputSink::open(Some(&args.output))?;
     let source = args.vectors.as_ref().or(args.texts.as_ref());
     let source = source.context("clap asks for one of both")?;
     let items = items(args, source, console)?;
@@ -162,7 +163,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         MapFormat::Html => plot.to_html(),
         MapFormat::Csv => plot.to_csv(),
     };
-    OutputSink::open(Some(&args.output))?.write_with(|out| out.write_all(text.as_bytes()))
+    output.write_with(|out| out.write_all(text.as_bytes()))
 }
 
 fn items(args: &Args, source: &str, console: &Console) -> Result<Items> {

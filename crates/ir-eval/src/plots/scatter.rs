@@ -216,8 +216,17 @@ fn ordinal_color(rank: usize, labels: usize) -> String {
     format!("hsl({hue:.0} 75% {lightness:.0}%)")
 }
 
-/// Color by rank: golden-ratio hues in three lightness levels.
+/// Colors of the most frequent labels, which differ for people who are color-blind, too (Okabe and
+/// Ito 2008, "Color Universal Design"). Without black, and without yellow, which is faint on white.
+const PALETTE: [&str; 6] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
+];
+
+/// Color by rank: the palette, then golden-ratio hues in three lightness levels.
 fn color(rank: usize) -> String {
+    if let Some(color) = PALETTE.get(rank) {
+        return (*color).to_owned();
+    }
     let hue = (rank as f64 * 0.381_966).fract() * 360.0;
     let lightness = [45, 62, 32][rank / 5 % 3];
     format!("hsl({hue:.0} 75% {lightness}%)")
@@ -252,6 +261,7 @@ mod tests {
         assert!(svg.contains("<title>low &amp; left (x)</title>"), "{svg}");
         assert!(!svg.contains("<b>") && !svg.contains("nowhere"), "{svg}");
         assert!(svg.contains(">x (2)</text>"), "{svg}");
+        assert!(svg.contains("fill=\"#0072b2\"><title>low"), "{svg}");
         // Items without a label are drawn first.
         assert!(svg.find("#bbb").unwrap() < svg.find("low &amp;").unwrap());
         let html = plot.to_html();
