@@ -35,7 +35,7 @@ use anyhow::{Context, Result, ensure};
 use bench_common::{Options, Seconds};
 use ir_core::{Candidate, Reranker};
 use ir_data::catalog::Catalog;
-use ir_dense::{CrossEncoder, CrossEncoderConfig, OutputActivation, Precision};
+use ir_dense::{CrossEncoder, CrossEncoderConfig, Activation, Precision};
 use peers::add_peers;
 use serde_json::json;
 use texts::{read_documents, texts_of_length};
@@ -61,7 +61,7 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let model = model(folder.path())?;
     let config = CrossEncoderConfig::default()
-        .with_activation(OutputActivation::Identity)
+        .with_activation(Activation::Identity)
         .with_max_tokens(tokens);
     let open = |precision| {
         let model = CrossEncoder::open_with(&model, &config.clone().with_precision(precision))?;

@@ -14,7 +14,6 @@ mod kernels;
 mod late_interaction;
 mod learned_sparse;
 mod model_folder;
-mod output_activation;
 mod precision;
 mod random_model;
 mod reader;
@@ -49,7 +48,6 @@ pub use model_folder::{
     Architecture, Biases, BottleneckAdapter, Convolution, Disentangled, LayerConfig, Norm,
     NormPlacement, Rotary, RotaryScaling, SharedLayers, TransformerConfig,
 };
-pub use output_activation::OutputActivation;
 pub use precision::{OutlierChannels, Precision, UnknownPrecision};
 pub use random_model::{CreateModelError, RandomModel};
 pub use reader::{ExtractiveReader, ReaderConfig, WindowLogits};

@@ -541,14 +541,14 @@ fn invalid_years() {
 #[cfg(feature = "dense")]
 #[test]
 fn scores_of_a_teacher() {
-    use ir_dense::{CrossEncoder, CrossEncoderConfig, OutputActivation};
+    use ir_dense::{CrossEncoder, CrossEncoderConfig, Activation};
 
     let here = Folder::new();
     let mine = format!("mine bundled --negatives 3 --random 1 --teacher {TEACHER} -o scored.jsonl");
     here.ir(&mine).ok();
     here.ir("mine bundled --negatives 3 --random 1 -o plain.jsonl")
         .ok();
-    let config = CrossEncoderConfig::default().with_activation(OutputActivation::Identity);
+    let config = CrossEncoderConfig::default().with_activation(Activation::Identity);
     let model = CrossEncoder::open_with(TEACHER, &config).unwrap();
     let (scored, plain) = (
         examples(&here, "scored.jsonl"),

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::config_file::ConfigFile;
 use super::definition::{Definition, FieldNames, HeadLayout, TensorNames};
+use crate::activation::Activation;
 use crate::error::ModelError;
 use crate::model_folder::{Architecture, TransformerConfig};
-use crate::output_activation::OutputActivation;
 
 pub(super) const BERT: Definition = Definition {
     name: Architecture::BERT.0,
@@ -49,7 +49,7 @@ pub(super) const ELECTRA: Definition = Definition {
         Ok(config)
     },
     names: &[TensorNames::BERT],
-    head: Some(|_| Ok(HeadLayout::ROBERTA.with_dense("classifier.dense", OutputActivation::Gelu))),
+    head: Some(|_| Ok(HeadLayout::ROBERTA.with_dense("classifier.dense", Activation::Gelu))),
 };
 
 pub(super) const DPR: Definition = Definition {

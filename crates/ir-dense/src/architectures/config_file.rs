@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 use crate::activation::Activation;
 use crate::error::ModelError;
 use crate::model_folder::{Rotary, RotaryScaling, TransformerConfig};
-use crate::output_activation::OutputActivation;
 
 /// Fields of a `config.json`, or of an object in it. A field that is null is absent.
 #[derive(Debug)]
@@ -215,18 +214,7 @@ impl<'a> ConfigFile<'a> {
     pub(crate) fn activation(&self, field: &str, default: &str) -> Result<Activation, ModelError> {
         let name = self.text(field)?.unwrap_or(default);
         Activation::from_transformers(name)
-            .ok_or_else(|| self.error(field, Activation::EXPECTED, name))
-    }
-
-    /// Returns the activation function of a head that a field names.
-    pub(crate) fn output_activation(
-        &self,
-        field: &str,
-        default: &str,
-    ) -> Result<OutputActivation, ModelError> {
-        let name = self.text(field)?.unwrap_or(default);
-        OutputActivation::from_transformers(name)
-            .ok_or_else(|| self.error(field, OutputActivation::expected(), name))
+            .ok_or_else(|| self.error(field, Activation::expected(), name))
     }
 
     /// Sets the fields that have the same names in most architectures: sizes, number of positions

@@ -31,7 +31,7 @@ pub(super) const DEBERTA: Definition = Definition {
         ..TensorNames::BERT
     }],
     head: Some(|file| {
-        let activation = file.output_activation("pooler_hidden_act", "gelu")?;
+        let activation = file.activation("pooler_hidden_act", "gelu")?;
         Ok(HeadLayout::BERT.with_dense("pooler.dense", activation))
     }),
 };
@@ -100,7 +100,7 @@ fn read(file: &ConfigFile<'_>) -> Result<TransformerConfig, ModelError> {
 
 /// Reads the convolution beside the first layer; `None` if the file has none.
 fn convolution(file: &ConfigFile<'_>) -> Result<Option<Convolution>, ModelError> {
-    let activation = file.output_activation("conv_act", "tanh")?;
+    let activation = file.activation("conv_act", "tanh")?;
     file.expect("conv_groups", &1.into())?;
     let kernel_size = match file.integer("conv_kernel_size")? {
         None | Some(0) => return Ok(None),

@@ -1,9 +1,9 @@
 //! What an architecture is: how its configuration is read, and how its tensors are named.
 
 use super::config_file::ConfigFile;
+use crate::activation::Activation;
 use crate::error::ModelError;
 use crate::model_folder::TransformerConfig;
-use crate::output_activation::OutputActivation;
 
 /// An architecture: one constant per file of this folder, listed in [`ARCHITECTURES`].
 ///
@@ -61,7 +61,7 @@ pub(crate) struct HeadDense {
     /// If `true`, the name follows the prefix of the encoder, such as `bert.`.
     pub(crate) in_encoder: bool,
     pub(crate) bias: bool,
-    pub(crate) activation: OutputActivation,
+    pub(crate) activation: Activation,
     /// Normalization after the activation.
     pub(crate) norm: Option<HeadNorm>,
 }
@@ -80,7 +80,7 @@ impl HeadDense {
         name: "",
         in_encoder: false,
         bias: true,
-        activation: OutputActivation::Tanh,
+        activation: Activation::Tanh,
         norm: None,
     };
 }
@@ -100,7 +100,7 @@ impl HeadLayout {
 
     /// Head of RoBERTa: two layers of the classifier.
     pub(crate) const ROBERTA: Self = Self::BERT
-        .with_dense("classifier.dense", OutputActivation::Tanh)
+        .with_dense("classifier.dense", Activation::Tanh)
         .with_classifier("classifier.out_proj");
 
     /// Head of decoders: a projection of the last token.
@@ -112,11 +112,7 @@ impl HeadLayout {
     };
 
     /// Replaces the linear layer by one that does not belong to the encoder.
-    pub(crate) const fn with_dense(
-        mut self,
-        name: &'static str,
-        activation: OutputActivation,
-    ) -> Self {
+    pub(crate) const fn with_dense(mut self, name: &'static str, activation: Activation) -> Self {
         self.dense = Some(HeadDense {
             name,
             activation,

@@ -2,8 +2,8 @@
 
 use super::bert;
 use super::definition::{Definition, FieldNames, HeadLayout, LayerNames, Rows, TensorNames};
+use crate::activation::Activation;
 use crate::model_folder::Architecture;
-use crate::output_activation::OutputActivation;
 
 /// Names of BERT's fields and of DistilBERT's.
 const NAMES: &[(&str, &str)] = &[
@@ -43,5 +43,5 @@ pub(super) const DISTILBERT: Definition = Definition {
         },
         ..TensorNames::BERT
     }],
-    head: Some(|_| Ok(HeadLayout::BERT.with_dense("pre_classifier", OutputActivation::Relu))),
+    head: Some(|_| Ok(HeadLayout::BERT.with_dense("pre_classifier", Activation::Relu))),
 };

@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::config_file::{ConfigFile, FULL_ATTENTION};
 use super::definition::{Definition, FieldNames, HeadLayout, HeadPooling, TensorNames};
+use crate::activation::Activation;
 use crate::error::ModelError;
 use crate::model_folder::{
     Architecture, Biases, LayerConfig, Norm, NormPlacement, TransformerConfig,
 };
-use crate::output_activation::OutputActivation;
 
 pub(super) const LLAMA: Definition = Definition {
     name: Architecture::LLAMA.0,
@@ -182,6 +182,6 @@ fn read_eurobert_head(file: &ConfigFile<'_>) -> Result<HeadLayout, ModelError> {
     };
     Ok(HeadLayout {
         pooling,
-        ..HeadLayout::BERT.with_dense("dense", OutputActivation::Gelu)
+        ..HeadLayout::BERT.with_dense("dense", Activation::Gelu)
     })
 }

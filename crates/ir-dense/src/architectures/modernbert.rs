@@ -110,7 +110,7 @@ fn read_head(file: &ConfigFile<'_>) -> Result<HeadLayout, ModelError> {
         name: "head.dense",
         in_encoder: false,
         bias: file.flag("classifier_bias")?.unwrap_or(false),
-        activation: file.output_activation("classifier_activation", "gelu")?,
+        activation: file.activation("classifier_activation", "gelu")?,
         norm: Some(norm),
     };
     Ok(HeadLayout {

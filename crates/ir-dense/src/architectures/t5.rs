@@ -90,7 +90,7 @@ fn read(file: &ConfigFile<'_>) -> Result<TransformerConfig, ModelError> {
         },
     };
     config.activation = Activation::from_transformers(name)
-        .ok_or_else(|| file.error("feed_forward_proj", Activation::EXPECTED, name))?;
+        .ok_or_else(|| file.error("feed_forward_proj", Activation::expected(), name))?;
     file.expect("is_gated_act", &Value::from(gated))?;
     if file.has("dense_act_fn") && file.activation("dense_act_fn", name)? != config.activation {
         let found = file.text("dense_act_fn")?.unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::activation::Activation;
 use crate::backend::Backend;
-use crate::output_activation::OutputActivation;
 use crate::precision::Precision;
 
 /// Configuration of a [`CrossEncoder`](crate::CrossEncoder). A field that is `None` takes the value
@@ -41,8 +41,8 @@ pub struct CrossEncoderConfig {
     /// Prompt, which precedes every query. Default: the default prompt of the folder, or none.
     pub prompt: Option<String>,
     /// Activation function of the scores. Default: as in the folder, or else
-    /// [`OutputActivation::Sigmoid`] for one label and [`OutputActivation::Identity`] for several.
-    pub activation: Option<OutputActivation>,
+    /// [`Activation::Sigmoid`] for one label and [`Activation::Identity`] for several.
+    pub activation: Option<Activation>,
     /// Token budget of a batch; a longer pair is a batch of its own. On the CPU, more than two
     /// threads divide it among them. Trades memory for speed and does not change scores. Default:
     /// 2,048.
@@ -87,7 +87,7 @@ impl CrossEncoderConfig {
         with_windows: windows, Windows;
         with_stride: Some(stride), usize;
         with_prompt: Some(prompt), impl Into<String>;
-        with_activation: Some(activation), OutputActivation;
+        with_activation: Some(activation), Activation;
         with_batch_tokens: batch_tokens, usize;
     }
 }

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::folder::CrossEncoderFolder;
 use super::{CrossEncoder, CrossEncoderConfig};
+use crate::activation::Activation;
 use crate::architectures::unread_fields;
 use crate::encode::{ComputationDescription, TokenizerDescription, WeightDescription};
 use crate::error::ModelError;
 use crate::model_folder::TransformerConfig;
-use crate::output_activation::OutputActivation;
 use crate::reader::MissingHead;
 
 /// How the folder of a cross-encoder is understood. [`describe_cross_encoder`] reads it.
@@ -36,7 +36,7 @@ pub struct CrossEncoderDescription {
     /// Number of labels. A [`Reranker`](ir_core::Reranker) has one.
     pub labels: usize,
     /// Activation function of the scores.
-    pub activation: OutputActivation,
+    pub activation: Activation,
     /// Maximum sequence length in tokens: query, document and special tokens.
     pub max_tokens: usize,
     /// Prompt, which precedes every query or is the system message of a chat; empty for none.

@@ -6,9 +6,9 @@ use ir_core::{Candidate, Explanation};
 
 use super::scores::DocumentLogits;
 use super::{CrossEncoder, Windows};
+use crate::activation::Activation;
 use crate::encode::pair_template::Window;
 use crate::error::ModelError;
-use crate::output_activation::OutputActivation;
 
 /// Maximum number of characters of an excerpt.
 const EXCERPT: usize = 80;
@@ -32,7 +32,7 @@ impl CrossEncoder {
             let (logit, count) = (labels[0], windows.len());
             let score = self.activation().value(logit);
             let formula = match self.activation() {
-                OutputActivation::Identity => "logit".to_owned(),
+                Activation::Identity => "logit".to_owned(),
                 activation => format!("{}(logit)", activation.class()),
             };
             let description = match count {

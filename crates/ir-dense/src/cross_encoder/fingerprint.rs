@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{CrossEncoder, Windows};
+use crate::activation::Activation;
 use crate::encode::fingerprint::model_checksum;
-use crate::output_activation::OutputActivation;
 use crate::precision::Precision;
 
 /// What determines the scores of a [`CrossEncoder`], besides texts and backend.
@@ -39,7 +39,7 @@ pub struct CrossEncoderFingerprint {
     /// Number of tokens that windows share; `None` for a third of the window.
     pub stride: Option<usize>,
     /// Activation function of the scores.
-    pub activation: OutputActivation,
+    pub activation: Activation,
 }
 
 impl CrossEncoder {

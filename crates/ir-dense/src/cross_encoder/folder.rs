@@ -6,12 +6,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::chat::ChatSettings;
+use crate::activation::Activation;
 use crate::encode::module_entry::{SentenceTransformersModule, transformer_folder};
 use crate::encode::sentence_transformers::PromptConfig;
 use crate::encode::transformer_module::{TransformerModule, TransformerTask};
 use crate::error::ModelError;
 use crate::model_folder::read_json;
-use crate::output_activation::OutputActivation;
 
 /// `model_type` of a cross-encoder.
 const CROSS_ENCODER: &str = "CrossEncoder";
@@ -26,7 +26,7 @@ pub(super) struct CrossEncoderFolder {
     pub(super) transformer: PathBuf,
     pub(super) scoring: Scoring,
     /// Activation function of the scores; `None` for the default.
-    pub(super) activation: Option<OutputActivation>,
+    pub(super) activation: Option<Activation>,
     /// Default prompt; empty for none.
     pub(super) prompt: String,
     /// Maximum sequence length of the transformer module.
@@ -325,10 +325,7 @@ fn labels(path: &Path, config: &Map<String, Value>) -> Result<usize, ModelError>
 }
 
 /// Activation function in `config.json`.
-fn activation(
-    path: &Path,
-    config: &Map<String, Value>,
-) -> Result<Option<OutputActivation>, ModelError> {
+fn activation(path: &Path, config: &Map<String, Value>) -> Result<Option<Activation>, ModelError> {
     let current = config
         .get("sentence_transformers")
         .and_then(|it| it.get("activation_fn"));
@@ -347,9 +344,9 @@ fn torch_activation(
     path: &Path,
     field: &str,
     class: &str,
-) -> Result<Option<OutputActivation>, ModelError> {
+) -> Result<Option<Activation>, ModelError> {
     if !class.starts_with("torch.") {
         return Ok(None);
     }
-    OutputActivation::from_class(path, field, class).map(Some)
+    Activation::from_class(path, field, class).map(Some)
 }

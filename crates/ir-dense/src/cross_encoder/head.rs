@@ -1,11 +1,11 @@
 //! Classification head: hidden states of a pair to one logit per label.
 
+use crate::activation::Activation;
 use crate::architectures::{HeadLayout, HeadPooling};
 use crate::encode::Pooling;
 use crate::error::ModelError;
 use crate::head_layers::{HeadLayerNorm, HeadLinear, LayerName, named_tensors};
 use crate::model_folder::{NamedTensor, TensorSource};
-use crate::output_activation::OutputActivation;
 
 /// Weights of a classification head.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub(crate) struct ClassificationHead {
 #[derive(Debug, Clone)]
 pub(crate) struct DenseHead {
     pub(crate) linear: HeadLinear,
-    pub(crate) activation: OutputActivation,
+    pub(crate) activation: Activation,
     pub(crate) norm: Option<HeadLayerNorm>,
 }
 

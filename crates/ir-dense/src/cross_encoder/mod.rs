@@ -34,13 +34,13 @@ use folder::CrossEncoderFolder;
 use pairs::PairBuilder;
 use scoring::ScoringHead;
 
+use crate::activation::Activation;
 use crate::encode::ModelTokenizer;
 use crate::encode::model_class::check_adapter;
 use crate::encode::tokenizer_files::TextRules;
 use crate::encode::tower::max_tokens;
 use crate::error::ModelError;
 use crate::model_folder::TransformerConfig;
-use crate::output_activation::OutputActivation;
 use crate::reader::MissingHead;
 use crate::transformer::{self, InferenceModel, ModelWeights};
 
@@ -74,7 +74,7 @@ pub struct CrossEncoder {
     pub(crate) head: ScoringHead,
     pub(crate) tokenizer: ModelTokenizer,
     pub(crate) pairs: PairBuilder,
-    activation: OutputActivation,
+    activation: Activation,
     config: CrossEncoderConfig,
     /// `None` before [`CrossEncoder::prepared`].
     inference: Option<Arc<InferenceModel>>,
@@ -155,8 +155,8 @@ impl CrossEncoder {
         let shape = weights.config();
         let head = ScoringHead::load(root, &files, shape, &file, &tokenizer, missing)?;
         let default = match head.labels() {
-            1 => OutputActivation::Sigmoid,
-            _ => OutputActivation::Identity,
+            1 => Activation::Sigmoid,
+            _ => Activation::Identity,
         };
         let activation = config.activation.or(files.activation).unwrap_or(default);
         Ok(Self {
@@ -192,21 +192,21 @@ impl CrossEncoder {
     }
 
     /// Activation function of the scores.
-    pub fn activation(&self) -> OutputActivation {
+    pub fn activation(&self) -> Activation {
         self.activation
     }
 
     /// Returns the model with another activation function of the scores, on the same weights:
-    /// logits with [`OutputActivation::Identity`].
+    /// logits with [`Activation::Identity`].
     ///
     /// ```no_run
-    /// use ir_dense::{CrossEncoder, OutputActivation};
+    /// use ir_dense::{CrossEncoder, Activation};
     /// let model = CrossEncoder::open("ms-marco-MiniLM-L6-v2")?;
-    /// let teacher = model.clone().with_activation(OutputActivation::Identity);
+    /// let teacher = model.clone().with_activation(Activation::Identity);
     /// # Ok::<(), ir_dense::ModelError>(())
     /// ```
     #[must_use]
-    pub fn with_activation(mut self, activation: OutputActivation) -> Self {
+    pub fn with_activation(mut self, activation: Activation) -> Self {
         self.activation = activation;
         self
     }

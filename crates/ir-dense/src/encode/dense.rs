@@ -6,9 +6,9 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::{Map, Value};
 
 use super::module_config::{check_input, check_names, parse};
+use crate::activation::Activation;
 use crate::error::ModelError;
 use crate::model_folder::{TensorSource, WeightFile, transposed};
-use crate::output_activation::OutputActivation;
 
 /// Linear layer with an activation function.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub(crate) struct DenseLayer {
     pub(crate) weight: Vec<f32>,
     pub(crate) bias: Option<Vec<f32>>,
     pub(crate) outputs: usize,
-    pub(crate) activation: OutputActivation,
+    pub(crate) activation: Activation,
     pub(crate) residual: Option<Residual>,
 }
 
@@ -58,8 +58,8 @@ impl DenseLayer {
             return Err(ModelError::setting(&path, "out_features", "1 or more", 0));
         }
         let activation = match &config.activation_function {
-            Some(name) => OutputActivation::from_class(&path, "activation_function", name)?,
-            None => OutputActivation::Tanh,
+            Some(name) => Activation::from_class(&path, "activation_function", name)?,
+            None => Activation::Tanh,
         };
         let weights = WeightFile::open(folder)?;
         let (inputs, outputs) = (config.in_features, config.out_features);
@@ -108,7 +108,7 @@ impl DenseLayer {
             weight,
             bias: None,
             outputs,
-            activation: OutputActivation::Identity,
+            activation: Activation::Identity,
             residual: None,
         }
     }
@@ -245,7 +245,7 @@ pub(super) mod tests {
             weight,
             outputs: bias.len(),
             bias: Some(bias),
-            activation: OutputActivation::Tanh,
+            activation: Activation::Tanh,
             residual: residual.map(Residual::Projection),
         }
     }

@@ -14,6 +14,9 @@ use crate::model_folder::{TransformerConfig, base_folder, read_json, remote_code
 use crate::precision::Precision;
 use crate::transformer::{ModelWeights, tensor_problems};
 
+/// Number of tensors without effect that a note lists.
+const LISTED_TENSORS: usize = 8;
+
 /// Description of a [`Tower`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -188,6 +191,18 @@ impl Tower {
                 activation,
             }
         });
+        let problems = self.weights.problems()?;
+        // Tensors that layers have in excess are problems.
+        let unused = self.weights.unused_tensors();
+        let unused = (problems.is_empty() && !unused.is_empty()).then(|| {
+            let more = unused.len().saturating_sub(LISTED_TENSORS);
+            let names = unused[..unused.len() - more].join(", ");
+            let more = match more {
+                0 => String::new(),
+                _ => format!(" and {more} more"),
+            };
+            format!("tensors without effect: {names}{more}")
+        });
         Ok(TowerDescription {
             sides: sides.iter().map(side).collect(),
             folder: self.transformer_folder.clone(),
@@ -205,8 +220,14 @@ impl Tower {
             modules: modules.collect(),
             truncate_dim: self.modules.truncate_dim(),
             normalize: self.normalize,
-            notes: self.notes.iter().cloned().chain(code).collect(),
-            problems: self.weights.problems()?,
+            notes: self
+                .notes
+                .iter()
+                .cloned()
+                .chain(code)
+                .chain(unused)
+                .collect(),
+            problems,
         })
     }
 }
@@ -217,6 +238,14 @@ fn name(path: &Path) -> String {
 }
 
 impl ModelWeights {
+    /// Names of the tensors of the weight file that were not read, such as a pooler, sorted.
+    pub(crate) fn unused_tensors(&self) -> Vec<String> {
+        match self {
+            Self::File { file, .. } => file.unread(),
+            Self::Module(_) | Self::Static { .. } => Vec::new(),
+        }
+    }
+
     pub(crate) fn problems(&self) -> Result<Vec<String>, ModelError> {
         match self {
             Self::File { file, config, .. } => {

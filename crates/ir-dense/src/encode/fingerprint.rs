@@ -4,11 +4,11 @@
 //! encoder. `ir encode` stores the fingerprint as user metadata of the index, and `ir search`
 //! compares it. Weights are hashed in memory: a converted file of the same model matches.
 
-use ir_core::{Fnv1a, Side};
+use ir_core::Side;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{BiEncoder, ModelTokenizer, PoolingModes, SideConfig, Tower};
+use super::{BiEncoder, PoolingModes, SideConfig, Tower};
 use crate::model_folder::safetensors::checksum;
 use crate::precision::Precision;
 use crate::transformer::InferenceModel;
@@ -32,8 +32,7 @@ use crate::transformer::InferenceModel;
 #[non_exhaustive]
 pub struct EncoderFingerprint {
     /// CRC-32 of architecture, tokenizer, all weights as f32, modules after pooling, truncation and
-    /// `include_prompt`, in hexadecimal. Equal for equal weights in another file format. The
-    /// tokenizer is represented by its vocabulary and the token ids of one text.
+    /// `include_prompt`, in hexadecimal. Equal for equal weights in another file format.
     pub model: String,
     /// Number format of the linear layers. Not written if it is f32.
     #[serde(default, skip_serializing_if = "Precision::is_f32")]
@@ -92,7 +91,7 @@ pub(crate) fn model_checksum(model: &InferenceModel, described: &str) -> u32 {
 /// Text that identifies configuration and tokenizer in the checksum of a model.
 pub(crate) fn description(tower: &Tower) -> String {
     let config = serde_json::to_string(tower.config()).unwrap_or_default();
-    let tokenizer = tokenizer_description(&tower.tokenizer);
+    let tokenizer = tower.tokenizer.identity();
     let modules = tower.modules.hash();
     let modules = modules.map_or(String::new(), |hash| format!("modules {hash:016x}"));
     let prompt = if tower.include_prompt {
@@ -101,35 +100,6 @@ pub(crate) fn description(tower: &Tower) -> String {
         "without prompt"
     };
     format!("{config}{tokenizer}{modules}{prompt}")
-}
-
-/// Text that identifies a tokenizer: its vocabulary and the token ids of one text.
-fn tokenizer_description(tokenizer: &ModelTokenizer) -> String {
-    // Letters of both cases, accents, numbers, punctuation and scripts of other languages.
-    let probe = "Ships seen by radar at sea. A Größe of 42 naïve cafés (東京, Москва): x² ≥ 3.14, re-encoded & \"quoted\"!";
-    let tokens = tokenizer.encode(probe, 512).unwrap_or_default();
-    let left = if tokenizer.truncates_left() {
-        "left"
-    } else {
-        ""
-    };
-    let spaces = if tokenizer.keeps_spaces() {
-        "spaces"
-    } else {
-        ""
-    };
-    let vocabulary = tokenizer.vocabulary_hash();
-    format!("{tokens:?}{vocabulary:016x}{left}{spaces}")
-}
-
-impl ModelTokenizer {
-    /// Returns the hash of vocabulary and token ids that checkpoints record.
-    pub(crate) fn identity(&self) -> String {
-        format!(
-            "{:016x}",
-            Fnv1a::hash(tokenizer_description(self).as_bytes())
-        )
-    }
 }
 
 impl Tower {

@@ -378,9 +378,14 @@ impl ModelTokenizer {
     }
 
     /// Returns `true` if white space around a text has tokens.
-    pub(super) fn keeps_spaces(&self) -> bool {
+    fn keeps_spaces(&self) -> bool {
         let ids = |text| self.encode_part(text).map(|it| it.get_ids().to_vec());
         self.texts.is_unchanged && ids(" a ").ok() != ids("a").ok()
+    }
+
+    /// Returns `true` if texts are lowercased before the tokenizer reads them, special tokens, too.
+    fn lowercases_all(&self) -> bool {
+        self.texts.lowercase && !self.texts.is_unchanged
     }
 
     fn stripped<'a>(&self, text: &'a str) -> &'a str {
@@ -393,8 +398,7 @@ impl ModelTokenizer {
 
     /// Tokens of a part of a text, without special tokens.
     fn encode_part(&self, text: &str) -> Result<Encoding, TokenizerError> {
-        let lowercases = self.texts.lowercase && !self.texts.is_unchanged;
-        let lower = lowercases.then(|| text.to_lowercase());
+        let lower = self.lowercases_all().then(|| text.to_lowercase());
         let text = lower.as_deref().unwrap_or(text);
         let encoding = caught(&self.path, || self.tokenizer.encode_fast(text, false))?;
         encoding.map_err(|source| TokenizerError::Encode { source })
@@ -543,21 +547,30 @@ impl ModelTokenizer {
         )))
     }
 
-    /// Hash of all tokens in the order of their ids.
-    pub(crate) fn vocabulary_hash(&self) -> u64 {
-        let vocabulary = self.tokenizer.get_vocab(true);
-        let mut tokens: Vec<(u32, &str)> = vocabulary
-            .iter()
-            .map(|(token, &id)| (id, token.as_str()))
-            .collect();
-        tokens.sort_unstable();
+    /// Hash of everything that determines the token ids of texts: the tokenizer as the library
+    /// writes it (normalizer, pre-tokenizer, vocabulary, merges, special tokens) and the rules that
+    /// it does not know. Files of vectors and checkpoints record it.
+    pub(crate) fn identity(&self) -> String {
+        // A tokenizer that was read can be written.
+        let library = self.tokenizer.to_string(false).unwrap_or_default();
         let mut hash = Fnv1a::new();
-        for (id, token) in tokens {
-            hash.write(&id.to_le_bytes());
-            hash.write(token.as_bytes());
-            hash.write(&[0xFF]);
-        }
-        hash.finish()
+        hash.write(library.as_bytes());
+        let rules = format!(
+            "{:?}",
+            (
+                (
+                    &self.special,
+                    self.padding,
+                    self.truncates_left,
+                    self.pads_left
+                ),
+                (self.truncation, self.bag),
+                (self.keeps_spaces(), self.lowercases_all()),
+                self.tokenizer.get_encode_special_tokens(),
+            )
+        );
+        hash.write(rules.as_bytes());
+        format!("{:016x}", hash.finish())
     }
 
     fn is_wordpiece(&self) -> bool {

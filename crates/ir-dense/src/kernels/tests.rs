@@ -10,7 +10,6 @@ use super::linear::{PackedColumns, weight_gradient};
 use super::matrix::StridedRows;
 use super::{elementwise, training};
 use crate::activation::Activation;
-use crate::transformer::forward::activate;
 
 pub(crate) fn largest(values: &[f32]) -> f32 {
     values.iter().fold(0.0, |most, x| x.abs().max(most))
@@ -92,7 +91,7 @@ fn activations_equal_automatic_differentiation() {
         let (x, dy) = (random(6, ROWS * WIDTH), random(7, ROWS * WIDTH));
         let name = format!("{activation:?}");
         let tensor = matrix(&x, WIDTH).autodiff().require_grad();
-        let y = activate(activation, tensor.clone());
+        let y = activation.apply(tensor.clone());
         let loss = (y.clone() * matrix(&dy, WIDTH).autodiff()).sum();
         let expected = tensor.grad_remove(&mut loss.backward()).unwrap();
         let mut found = vec![7.0; ROWS * (WIDTH + 3)];

@@ -4,12 +4,10 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::elementwise::{
-    QUICK_GELU, activate_row, fold_lanes, gelu_tanh_and_derivative, logistic,
+    INVERSE_ROOT_2_PI, QUICK_GELU, activate_row, fold_lanes, gelu_tanh_and_derivative, logistic,
     mean_and_inverse_deviation, normal_cdf, sum,
 };
 use crate::activation::Activation;
-
-const INVERSE_ROOT_2_PI: f32 = 0.398_942_3;
 
 /// Layer normalization of the sum of `x` and `residual`, which may be empty: replaces `x` by the
 /// standardized rows, and writes the normalized rows and the reciprocal standard deviations.
@@ -190,6 +188,13 @@ pub(crate) fn activation_backward(activation: Activation, d: &mut [f32], x: &mut
                     for (d, x) in cells {
                         *d = if *x > 0.0 { *d } else { 0.0 };
                         *x = x.max(0.0);
+                    }
+                }
+                activation => {
+                    for (d, x) in cells {
+                        let derivative;
+                        (*x, derivative) = activation.value_and_derivative(*x);
+                        *d *= derivative;
                     }
                 }
             }

@@ -215,7 +215,7 @@ impl HeadNames {
             None => Ok(Activation::Gelu),
             Some(found) => {
                 let known = found.as_str().and_then(Activation::from_transformers);
-                known.ok_or_else(|| ModelError::setting(path, field, Activation::EXPECTED, found))
+                known.ok_or_else(|| ModelError::setting(path, field, Activation::expected(), found))
             }
         }
     }

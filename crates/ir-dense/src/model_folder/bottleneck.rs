@@ -117,7 +117,7 @@ impl AdapterConfig {
             name => Activation::from_transformers(name),
         });
         let activation = activation
-            .ok_or_else(|| self.error("config.non_linearity", Activation::EXPECTED, function))?;
+            .ok_or_else(|| self.error("config.non_linearity", Activation::expected(), function))?;
         Ok(BottleneckAdapter {
             name: name.to_owned(),
             size,

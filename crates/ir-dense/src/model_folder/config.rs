@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::activation::Activation;
 use crate::error::ModelError;
-use crate::output_activation::OutputActivation;
 
 /// Architecture of an encoder, by its name in checkpoints, such as `bert`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -145,7 +144,7 @@ pub struct Convolution {
     /// Number of tokens of the kernel, which is odd.
     pub kernel_size: usize,
     /// Activation function of the convolution.
-    pub activation: OutputActivation,
+    pub activation: Activation,
 }
 
 /// Adapter with a bottleneck after the feed-forward network of every layer, as in SPECTER2: with

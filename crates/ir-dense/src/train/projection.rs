@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::backward::gradient_through;
 use super::headed::TrainedHead;
+use crate::activation::Activation;
 use crate::encode::dense::{DenseLayer, Residual};
 use crate::encode::modules::{TokenModule, VectorModules};
 use crate::encode::{NORM_EPSILON, normalize_row};
@@ -12,7 +13,6 @@ use crate::kernels::linear::{PackedColumns, weight_gradient};
 use crate::kernels::matrix::StridedRows;
 use crate::kernels::{memory, training};
 use crate::model_folder::NamedTensor;
-use crate::output_activation::OutputActivation;
 use crate::transformer::BLOCK_ROWS;
 
 impl TrainedHead for VectorModules {
@@ -101,7 +101,7 @@ fn forward(layer: &DenseLayer, x: &[f32]) -> (Vec<f32>, Vec<f32>) {
     let shape = [layer.inputs(), layer.outputs];
     let mut y = product(x, shape, &layer.weight, layer.bias.as_deref());
     let mut sums = Vec::new();
-    if layer.activation != OutputActivation::Identity {
+    if layer.activation != Activation::Identity {
         let values = y.par_iter().map(|x| layer.activation.value(*x));
         let values: Vec<f32> = values.collect();
         sums = std::mem::replace(&mut y, values);

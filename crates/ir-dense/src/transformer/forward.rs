@@ -3,7 +3,7 @@
 
 use burn::module::{Module, Param};
 use burn::nn::{LayerNorm, Linear};
-use burn::tensor::activation::{gelu, gelu_approximate, relu, sigmoid, silu, softmax};
+use burn::tensor::activation::softmax;
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::cpu_forward::{CpuActivations, CpuForward};
@@ -15,7 +15,6 @@ use super::rotary::RotaryTable;
 use super::{
     TokenBatch, Transformer, TransformerLayer, concatenate, index_tensor, merge_heads, split_heads,
 };
-use crate::activation::Activation;
 use crate::model_folder::{NormPlacement, Rotary, TransformerConfig};
 use crate::precision::Precision;
 
@@ -164,8 +163,8 @@ impl ForwardPass<'_> {
             let inner = |x: Tensor<2>| {
                 let up = layer.up.forward(x.clone());
                 let inner = match &layer.gate {
-                    Some(gate) => up * activate(config.activation, gate.forward(x)),
-                    None => activate(config.activation, up),
+                    Some(gate) => up * config.activation.apply(gate.forward(x)),
+                    None => config.activation.apply(up),
                 };
                 layer.down.forward(inner)
             };
@@ -237,7 +236,7 @@ fn adapted(layer: &TransformerLayer, config: &TransformerConfig, sum: Tensor<2>)
         return sum;
     };
     let input = normalize(&layer.norm, config, sum.clone());
-    let inner = activate(described.activation, adapter.down.forward(input));
+    let inner = described.activation.apply(adapter.down.forward(input));
     sum + adapter.up.forward(inner)
 }
 
@@ -396,14 +395,4 @@ fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
     let x: Tensor<5> = x.reshape([texts, heads, 1, length, dim]);
     x.repeat_dim(2, times)
         .reshape([texts, heads * times, length, dim])
-}
-
-pub(crate) fn activate(activation: Activation, x: Tensor<2>) -> Tensor<2> {
-    match activation {
-        Activation::Gelu => gelu(x),
-        Activation::GeluTanh => gelu_approximate(x),
-        Activation::QuickGelu => x.clone() * sigmoid(x.mul_scalar(1.702)),
-        Activation::Relu => relu(x),
-        Activation::Silu => silu(x),
-    }
 }

@@ -308,7 +308,7 @@ fn fingerprints_tell_models_apart() {
         default.clone().with_prompt("query: "),
         default
             .clone()
-            .with_activation(ir_dense::OutputActivation::Sigmoid),
+            .with_activation(ir_dense::Activation::Sigmoid),
     ] {
         let other = fingerprint("bert", &config);
         assert_eq!(bert.model, other.model);

@@ -12,7 +12,7 @@ use ir_dense::train::{
     AdamWConfig, CrossEncoderLoss, CrossEncoderTrainer, CrossEncoderTrainingConfig,
     CrossEncoderTrainingResult, LearningRateDecay, LearningRateSchedule, TrainError,
 };
-use ir_dense::{CrossEncoder, CrossEncoderConfig, OutputActivation, Precision};
+use ir_dense::{Activation, CrossEncoder, CrossEncoderConfig, Precision};
 use serde::Deserialize;
 
 use crate::common::{backend, copy_folder, on_default_backend, replace, testdata, tiny};
@@ -62,7 +62,7 @@ fn config(golden: &Golden, loss: CrossEncoderLoss) -> CrossEncoderTrainingConfig
     config.cross_encoder = CrossEncoderConfig::default()
         .with_backend(backend())
         .with_max_tokens(golden.max_tokens)
-        .with_activation(OutputActivation::Identity);
+        .with_activation(Activation::Identity);
     config.loss = loss;
     config.batch_size = golden.examples.len();
     config.hard_negatives = 2;

@@ -11,7 +11,7 @@ use ir_core::store::IndexFormat;
 use ir_core::{Flow, NoProgress, Progress, Qrels, Search};
 use ir_data::DocTemplate;
 use ir_data::training::DocumentTexts;
-use ir_dense::{CrossEncoder, CrossEncoderConfig, OutputActivation};
+use ir_dense::{CrossEncoder, CrossEncoderConfig, Activation};
 use ir_experiment::{Cache, Experiment, Observer, Registry, Runner, Stage, StageStatus};
 use ir_system::Record;
 
@@ -150,7 +150,7 @@ fn a_model_scores_every_text() {
     run(&parse(&distilled(TEACHER)).unwrap(), &cache);
     let found = scores(&cache);
     let (texts, queries, qrels) = training_data();
-    let logits = CrossEncoderConfig::default().with_activation(OutputActivation::Identity);
+    let logits = CrossEncoderConfig::default().with_activation(Activation::Identity);
     let folder = format!("{FOLDER}cross-encoders/electra");
     let teacher = CrossEncoder::open_with(folder, &logits).unwrap();
     let (mut all, mut of_positives) = (Vec::new(), 0);

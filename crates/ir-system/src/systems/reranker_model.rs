@@ -8,7 +8,7 @@ use ir_core::store::OpenIndexError;
 use ir_core::{Reranker, Side};
 use ir_dense::{
     CrossEncoder, CrossEncoderConfig, ModelFolder, MultiVectorConfig, MultiVectorEncoder,
-    OutputActivation, Precision, Windows,
+    Activation, Precision, Windows,
 };
 use ir_knn::LateInteraction;
 
@@ -120,7 +120,7 @@ fn open_folder(
         long_documents: Arc::new(move || counts.long_documents()),
         teacher: Arc::new(move || -> Arc<dyn Reranker<Query = str>> {
             let model = CrossEncoder::clone(&model);
-            Arc::new(model.with_activation(OutputActivation::Identity))
+            Arc::new(model.with_activation(Activation::Identity))
         }),
     })
 }

@@ -79,6 +79,7 @@ pub(super) fn activate_row<S: Simd>(activation: Activation, row: &mut [f32]) {
         Activation::QuickGelu => row.for_each(|x| *x *= logistic::<S>(QUICK_GELU * *x)),
         Activation::Relu => row.for_each(|x| *x = x.max(0.0)),
         Activation::Silu => row.for_each(|x| *x *= logistic::<S>(*x)),
+        _ => row.for_each(|x| *x = activation.value(*x)),
     }
 }
 
@@ -331,7 +332,7 @@ fn rational_gelu<S: Simd>(x: f32) -> f32 {
 /// Φ(x) = (1 + erf(x/√2))/2; erf by formula 7.1.26 of Abramowitz and Stegun, Handbook of
 /// Mathematical Functions, 1964, within 1.5e-7.
 #[inline(always)]
-pub(super) fn normal_cdf<S: Simd>(x: f32) -> (f32, f32) {
+pub(crate) fn normal_cdf<S: Simd>(x: f32) -> (f32, f32) {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
     let t = 1.0 / multiply_add::<S>(0.327_591_1, z, 1.0);
     let poly = 1.061_405_4;
@@ -354,12 +355,15 @@ fn gelu_tanh<S: Simd>(x: f32) -> f32 {
     gelu_tanh_and_derivative::<S>(x).0
 }
 
+/// 1/√(2π), the factor of exp(−x²/2) in the density of the normal distribution.
+pub(crate) const INVERSE_ROOT_2_PI: f32 = 0.398_942_3;
+
 /// Factor of the input of the logistic function in [`Activation::QuickGelu`].
-pub(super) const QUICK_GELU: f32 = 1.702;
+pub(crate) const QUICK_GELU: f32 = 1.702;
 
 /// Logistic function 1/(1 + e^(−x)).
 #[inline(always)]
-pub(super) fn logistic<S: Simd>(x: f32) -> f32 {
+pub(crate) fn logistic<S: Simd>(x: f32) -> f32 {
     let power = exp::<S>(-x.abs());
     let tail = power / (1.0 + power);
     if x < 0.0 { tail } else { 1.0 - tail }
@@ -367,7 +371,7 @@ pub(super) fn logistic<S: Simd>(x: f32) -> f32 {
 
 /// [`gelu_tanh`] and its derivative.
 #[inline(always)]
-pub(super) fn gelu_tanh_and_derivative<S: Simd>(x: f32) -> (f32, f32) {
+pub(crate) fn gelu_tanh_and_derivative<S: Simd>(x: f32) -> (f32, f32) {
     const ROOT: f32 = 0.797_884_6;
     let twice = 2.0 * ROOT * (x + 0.044_715 * (x * x * x));
     let power = exp::<S>(-twice.abs());
