@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![cfg_attr(not(feature = "mmap"), forbid(unsafe_code))]
-#![cfg_attr(feature = "mmap", deny(unsafe_code))]
+#![deny(unsafe_code)]
 
 mod adapters;
 mod analyzer;

@@ -133,7 +133,10 @@ impl Judgments for Qrels {
     }
 
     fn judged(&self, query: &str) -> Box<dyn Iterator<Item = (&str, Grade)> + '_> {
-        Box::new(self.queries.get(query).into_iter().flatten())
+        match self.queries.get(query) {
+            Some(docs) => docs.iter(),
+            None => Box::new(std::iter::empty()),
+        }
     }
 
     fn grade(&self, query: &str, doc: &str) -> Option<Grade> {

@@ -1,4 +1,4 @@
-//! Memory mapping of files; the only unsafe code of the crate.
+//! Memory mapping of files; unsafe code of the feature `mmap`.
 
 use std::fs::File;
 use std::io;

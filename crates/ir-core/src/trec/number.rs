@@ -62,7 +62,8 @@ pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
 /// Fast path for short decimals without exponent. Digits and power of ten are exact in f64, so
 /// their quotient is correctly rounded (Clinger 1990, "How to read floating point numbers
 /// accurately"). Returns `None` for other input.
-fn short_decimal(text: &[u8]) -> Option<f64> {
+#[inline(always)]
+pub(super) fn short_decimal(text: &[u8]) -> Option<f64> {
     const POWERS: [f64; 18] = [
         1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
         1e17,

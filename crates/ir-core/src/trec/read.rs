@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::json::{Head, is_json_column, scan_json};
 use super::json_records::scan_records;
-use super::number::{c_number, parse_integer, parse_whole};
+use super::number::{c_number, parse_integer, parse_whole, short_decimal};
 use super::query_numbers::{QueryNumbers, same, starts};
 use super::run_columns::NAMED_RANKS;
 use super::scan::{Position, TrecLine, scan};
@@ -192,7 +192,7 @@ fn scan_lines<E: From<TrecReadError>>(
         }
         if let Some(table) = &table {
             let row = table.row(&line, source, &mut warnings)?;
-            if !same(&tag, &row.tag) {
+            if tag != row.tag {
                 tag.replace_range(.., &row.tag);
             }
             let starts_query = starts(&mut last, &row.query);
@@ -240,25 +240,27 @@ fn scan_lines<E: From<TrecReadError>>(
         if line.columns > 6 {
             line.check_end(source)?;
         }
-        let (query, doc) = (line.field(0), line.field(2));
-        let (text, name) = (line.field(4), line.field(5));
-        let score = match c_number(text) {
-            Some((score, true)) => score,
-            None if header == HeaderLine::Skip && line.first => return Ok(()),
-            value => {
-                let hint = header_hint(line.first);
-                unusual_score(text, value, source, number, hint, &mut warnings)?
-            }
+        let score = match short_decimal(line.bytes(4)) {
+            Some(score) => score,
+            None => match c_number(line.field(4)) {
+                Some((score, true)) => score,
+                None if header == HeaderLine::Skip && line.first => return Ok(()),
+                value => {
+                    let (text, hint) = (line.field(4), header_hint(line.first));
+                    unusual_score(text, value, source, number, hint, &mut warnings)?
+                }
+            },
         };
-        if !same(&tag, name) {
-            tag.replace_range(.., name);
+        if !same(tag.as_bytes(), line.bytes(5)) {
+            tag.replace_range(.., line.field(5));
         }
-        let starts_query = starts(&mut last, query);
+        let is_same = |last: &String| same(last.as_bytes(), line.bytes(0));
+        let starts_query = !last.as_ref().is_some_and(is_same) && starts(&mut last, line.field(0));
         each(RunLine {
             line: number,
-            query,
+            query: last.as_deref().unwrap_or_default(),
             starts_query,
-            doc,
+            doc: line.field(2),
             score,
         })
     })?;

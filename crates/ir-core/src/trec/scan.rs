@@ -1,4 +1,4 @@
-//! SIMD-within-a-register scanner of lines and columns, the hot loop of all readers.
+//! Scanner of lines and columns, 64 bytes at a time: the hot loop of all readers.
 
 use std::io::{self, Read};
 
@@ -20,7 +20,7 @@ pub(super) struct TrecLine<'t, const N: usize> {
     /// Number of columns, at least 1.
     pub(super) columns: usize,
     text: &'t str,
-    fields: [Span; N],
+    fields: &'t [Span; N],
 }
 
 /// Start and end offset of a column.
@@ -44,6 +44,13 @@ impl<'t, const N: usize> TrecLine<'t, N> {
     pub(super) fn field(&self, n: usize) -> &'t str {
         let (from, to) = self.fields[n];
         &self.text[from..to]
+    }
+
+    /// Returns the bytes of column `n`, without the checks for boundaries of characters.
+    #[inline(always)]
+    pub(super) fn bytes(&self, n: usize) -> &'t [u8] {
+        let (from, to) = self.fields[n];
+        &self.text.as_bytes()[from..to]
     }
 }
 
@@ -171,21 +178,20 @@ fn lines<const N: usize, E: From<TrecReadError>>(
     each: &mut impl FnMut(TrecLine<'_, N>) -> Result<(), E>,
 ) -> Result<(), E> {
     let bytes = text.as_bytes();
-    let mut low = SeparatorScanner::new(bytes);
+    let mut row = Row::default();
     // Offset of the line.
     let mut head = 0;
-    loop {
-        // Files may consist of millions of empty lines.
-        let empty = bytes[head..].iter().take_while(|&&b| b == b'\n').count();
-        if empty > 0 {
-            position.lines += empty as u64;
-            head += empty;
-            low.skip_to(head);
-        }
-        let Some(row) = Row::next(bytes, head, &mut low) else {
-            return Ok(());
-        };
+    while head < bytes.len() {
         let number = position.lines + 1;
+        if bytes[head] == b'\n' {
+            // Files may consist of millions of empty lines.
+            position.lines = number;
+            head += 1;
+            continue;
+        }
+        if !row.parse_plain(bytes, head) {
+            row.parse_general(bytes, head);
+        }
         if row.nul {
             return Err(encoding_error(&bytes[head..row.end], source, number).into());
         }
@@ -201,7 +207,7 @@ fn lines<const N: usize, E: From<TrecReadError>>(
                 first,
                 columns: row.columns,
                 text,
-                fields: row.fields,
+                fields: &row.fields,
             })?;
         } else if !position.data {
             // A comment may be all of a file with CR.
@@ -209,6 +215,7 @@ fn lines<const N: usize, E: From<TrecReadError>>(
         }
         head = row.end + 1;
     }
+    Ok(())
 }
 
 /// Columns of a line.
@@ -221,27 +228,29 @@ struct Row<const N: usize> {
     nul: bool,
 }
 
-impl<const N: usize> Row<N> {
-    /// Parses the line at offset `head`.
-    #[inline(always)]
-    fn next(bytes: &[u8], head: usize, separators: &mut SeparatorScanner<'_>) -> Option<Self> {
-        if let Some(ends) = separators.peek::<N>()
-            && let Some(row) = Self::parse_plain(bytes, head, ends)
-        {
-            separators.consume(N);
-            return Some(row);
+impl<const N: usize> Default for Row<N> {
+    fn default() -> Self {
+        Self {
+            fields: [(0, 0); N],
+            columns: 0,
+            end: 0,
+            nul: false,
         }
-        Self::parse_general(bytes, head, separators)
     }
+}
 
-    /// Fast path: `N` columns separated by one space or tab each.
+impl<const N: usize> Row<N> {
+    /// Fast path for the line at offset `head`: `N` columns separated by one space or tab each.
+    /// Returns `false` for other lines.
     #[inline(always)]
-    fn parse_plain(bytes: &[u8], head: usize, ends: &[u32; N]) -> Option<Self> {
-        let mut fields = [(0, 0); N];
+    fn parse_plain(&mut self, bytes: &[u8], head: usize) -> bool {
+        let mut separators = Separators::new(bytes, head);
+        let Some(ends) = separators.next_all::<N>() else {
+            return false;
+        };
         let mut start = head;
         let mut plain = true;
-        for (n, &end) in ends.iter().enumerate() {
-            let end = end as usize;
+        for (n, end) in ends.into_iter().enumerate() {
             let byte = bytes[end];
             plain &= end > start;
             plain &= if n + 1 == N {
@@ -249,150 +258,153 @@ impl<const N: usize> Row<N> {
             } else {
                 byte == b' ' || byte == b'\t'
             };
-            fields[n] = (start, end);
+            self.fields[n] = (start, end);
             start = end + 1;
         }
-        plain.then_some(Self {
-            fields,
-            columns: N,
-            end: start - 1,
-            nul: false,
-        })
+        (self.columns, self.end) = (N, start - 1);
+        plain
     }
 
+    /// Parses the line at offset `head`, which ends with LF.
     #[inline(never)]
-    fn parse_general(
-        bytes: &[u8],
-        head: usize,
-        separators: &mut SeparatorScanner<'_>,
-    ) -> Option<Self> {
-        let mut row = Self {
-            fields: [(0, 0); N],
-            columns: 0,
-            end: head,
-            nul: false,
+    fn parse_general(&mut self, bytes: &[u8], head: usize) {
+        *self = Self {
+            end: bytes.len(),
+            ..Self::default()
         };
         let mut start = head;
-        loop {
-            let at = separators.next()?;
+        for at in Separators::new(bytes, head) {
             let byte = bytes[at];
             if byte == 0 {
                 let end = bytes[at..].iter().position(|&b| b == b'\n');
-                row.end = end.map_or(bytes.len(), |length| at + length);
-                row.nul = true;
-                return Some(row);
+                self.end = end.map_or(bytes.len(), |length| at + length);
+                self.nul = true;
+                return;
             }
             if !is_space(byte) {
                 // Other control characters are part of a column.
                 continue;
             }
             if at > start {
-                if let Some(field) = row.fields.get_mut(row.columns) {
+                if let Some(field) = self.fields.get_mut(self.columns) {
                     *field = (start, at);
                 }
-                row.columns += 1;
+                self.columns += 1;
             }
             start = at + 1;
             if byte == b'\n' {
-                row.end = at;
-                return Some(row);
+                self.end = at;
+                return;
             }
         }
     }
 }
 
-/// Capacity of the position buffer.
-const CAPACITY: usize = 1024;
-
 /// Positions of the bytes ≤ space: white space and control characters. Found 64 bytes at a time as
-/// a bit mask and buffered, which avoids a branch misprediction per line.
-struct SeparatorScanner<'t> {
+/// a bit mask.
+struct Separators<'t> {
     bytes: &'t [u8],
     /// Number of bytes searched.
     searched: usize,
-    /// Buffered positions; a block is far smaller than 4 GiB.
-    found: [u32; CAPACITY],
-    /// Range of `found` not yet consumed.
-    from: usize,
-    to: usize,
+    /// Positions not yet consumed in the last 64 bytes searched.
+    bits: u64,
 }
 
-impl<'t> SeparatorScanner<'t> {
-    const fn new(bytes: &'t [u8]) -> Self {
-        Self {
+impl<'t> Separators<'t> {
+    #[inline(always)]
+    fn new(bytes: &'t [u8], from: usize) -> Self {
+        let mut separators = Self {
             bytes,
-            searched: 0,
-            found: [0; CAPACITY],
-            from: 0,
-            to: 0,
-        }
+            searched: from,
+            bits: 0,
+        };
+        separators.search();
+        separators
     }
 
-    /// Returns the next `N` positions, if there are as many.
+    /// The next `N` positions, mostly all in the 64 bytes searched.
     #[inline(always)]
-    fn peek<const N: usize>(&mut self) -> Option<&[u32; N]> {
-        if self.to - self.from < N {
-            self.fill();
+    fn next_all<const N: usize>(&mut self) -> Option<[usize; N]> {
+        let (from, mut bits, mut last) = (self.searched - 64, self.bits, 0);
+        let found = std::array::from_fn(|_| {
+            last = bits;
+            bits &= bits.wrapping_sub(1);
+            from + last.trailing_zeros() as usize
+        });
+        if last != 0 {
+            return Some(found);
         }
-        self.found[self.from..self.to].first_chunk()
+        let mut found = [0; N];
+        for at in &mut found {
+            *at = self.next()?;
+        }
+        Some(found)
     }
 
+    /// Searches the next 64 bytes.
     #[inline(always)]
-    fn consume(&mut self, count: usize) {
-        self.from += count;
-    }
-
-    /// Drops the positions before `offset`.
-    fn skip_to(&mut self, offset: usize) {
-        if offset >= self.searched {
-            (self.searched, self.from, self.to) = (offset, 0, 0);
-        } else {
-            let before = |&at: &u32| (at as usize) < offset;
-            self.from += self.found[self.from..self.to].partition_point(before);
-        }
-    }
-
-    fn next(&mut self) -> Option<usize> {
-        let [at] = *self.peek()?;
-        self.consume(1);
-        Some(at as usize)
-    }
-
-    #[inline(never)]
-    fn fill(&mut self) {
-        self.found.copy_within(self.from..self.to, 0);
-        (self.from, self.to) = (0, self.to - self.from);
-        while self.searched < self.bytes.len() && self.to + 64 <= CAPACITY {
-            let rest = &self.bytes[self.searched..];
-            let mut bits = match rest.first_chunk::<64>() {
-                Some(chunk) => low_bits(chunk),
-                None => {
-                    let mut padded = [b'~'; 64];
-                    padded[..rest.len()].copy_from_slice(rest);
-                    low_bits(&padded)
-                }
-            };
-            let first = self.searched as u32;
-            let count = bits.count_ones() as usize;
-            let room = &mut self.found[self.to..self.to + 64];
-            // Writes 16 positions unconditionally, the usual maximum; surplus is overwritten.
-            let mut put = |at: &mut u32| {
-                *at = first + bits.trailing_zeros();
-                bits &= bits.wrapping_sub(1);
-            };
-            room[..16].iter_mut().for_each(&mut put);
-            if count > 16 {
-                room[16..count].iter_mut().for_each(put);
+    fn search(&mut self) {
+        let rest = self.bytes.get(self.searched..).unwrap_or_default();
+        self.bits = match rest.first_chunk() {
+            Some(chunk) => low_bits(chunk),
+            None => {
+                let mut padded = [b'~'; 64];
+                padded[..rest.len()].copy_from_slice(rest);
+                low_bits(&padded)
             }
-            self.to += count;
-            self.searched += 64;
+        };
+        self.searched += 64;
+    }
+}
+
+impl Iterator for Separators<'_> {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        while self.bits == 0 {
+            if self.searched >= self.bytes.len() {
+                return None;
+            }
+            self.search();
         }
+        let at = self.searched - 64 + self.bits.trailing_zeros() as usize;
+        self.bits &= self.bits - 1;
+        Some(at)
     }
 }
 
 /// Bit mask of the bytes ≤ space.
-#[inline]
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+#[allow(
+    unsafe_code,
+    reason = "20 % faster scanning; SSE2 has no safe functions"
+)]
 fn low_bits(chunk: &[u8; 64]) -> u64 {
+    use std::arch::x86_64::{
+        _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_set1_epi8,
+    };
+    let mut bits = 0;
+    for (n, sixteen) in chunk.as_chunks::<16>().0.iter().enumerate() {
+        // SAFETY: SSE2 is part of x86-64, and the unaligned load reads the 16 bytes of the array.
+        let mask = unsafe {
+            let bytes = _mm_loadu_si128(sixteen.as_ptr().cast());
+            let space = _mm_set1_epi8(b' '.cast_signed());
+            _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(bytes, space), bytes))
+        };
+        bits |= u64::from(mask as u16) << (16 * n);
+    }
+    bits
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use low_bits_by_words as low_bits;
+
+/// Bit mask of the bytes ≤ space, eight bytes at a time.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[inline]
+fn low_bits_by_words(chunk: &[u8; 64]) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const TOPS: u64 = 0x80 * ONES;
     // Bit k of byte j: whether byte j of word k is > space.
@@ -407,6 +419,7 @@ fn low_bits(chunk: &[u8; 64]) -> u64 {
 }
 
 /// Transposes an 8 × 8 bit matrix: single bits, then 2 × 2 and 4 × 4 blocks.
+#[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline]
 fn transposed(mut bits: u64) -> u64 {
     for (shift, mask) in [
@@ -422,7 +435,43 @@ fn transposed(mut bits: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use super::super::columns;
     use super::*;
+
+    proptest! {
+        /// Columns of any width and number, with any white space between them.
+        #[test]
+        fn lines_have_the_columns_of_a_plain_split(
+            parts in prop::collection::vec("[a-c#]{0,2}|[a-zé]{0,90}|[ \t]|[ \r\u{1}]{1,2}|\n{1,2}", 0..80)
+        ) {
+            let text = parts.concat() + "\n";
+            let mut found = Vec::new();
+            let scanned = scan(text.as_bytes(), "x", &mut Position::default(), |line: TrecLine<'_, 3>| {
+                let fields = [0, 1, 2].map(|n| line.field(n).to_owned());
+                found.push((line.number, line.columns, fields));
+                Ok::<(), TrecReadError>(())
+            });
+            let is_data = |line: &str| !line.starts_with('#') && columns(line).next().is_some();
+            let lines = (1..).zip(text.split('\n')).filter(|(_, line)| is_data(line));
+            let expected: Vec<_> = lines
+                .map(|(number, line)| {
+                    let mut fields = columns(line);
+                    let first = [(); 3].map(|()| fields.next().unwrap_or_default().to_owned());
+                    (number, columns(line).count(), first)
+                })
+                .collect();
+            match scanned {
+                Ok(()) => prop_assert_eq!(found, expected),
+                // A comment before the first line may be all of a file with CR.
+                Err(error) => {
+                    let is_line_end = matches!(error, TrecReadError::LineEnd { .. });
+                    prop_assert!(is_line_end && found.is_empty());
+                }
+            }
+        }
+    }
 
     #[test]
     fn low_bits_mark_bytes_up_to_space() {
@@ -431,14 +480,16 @@ mod tests {
                 let mut chunk = [b'x'; 64];
                 chunk[position] = byte;
                 let expected = if byte <= b' ' { 1 << position } else { 0 };
-                assert_eq!(low_bits(&chunk), expected, "{byte} at {position}");
-                let mut chunk = [0xFF; 64];
-                chunk[position] = byte;
-                assert_eq!(low_bits(&chunk), expected, "{byte} at {position}");
-                let mut chunk = [0; 64];
-                chunk[position] = byte;
                 let others = !(1 << position);
-                assert_eq!(low_bits(&chunk), others | expected, "{byte} at {position}");
+                for low_bits in [low_bits, low_bits_by_words] {
+                    assert_eq!(low_bits(&chunk), expected, "{byte} at {position}");
+                    let mut chunk = [0xFF; 64];
+                    chunk[position] = byte;
+                    assert_eq!(low_bits(&chunk), expected, "{byte} at {position}");
+                    let mut chunk = [0; 64];
+                    chunk[position] = byte;
+                    assert_eq!(low_bits(&chunk), others | expected, "{byte} at {position}");
+                }
             }
         }
     }

@@ -26,6 +26,11 @@ pub(crate) struct JudgedIds<'q> {
 }
 
 impl<'q> JudgedIds<'q> {
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        let ids = Vec::with_capacity(count);
+        Self { ids }
+    }
+
     /// Appends an id. Returns its ordinal instead if the id is present already.
     pub(crate) fn insert(&mut self, id: &'q str) -> Option<DocOrdinal> {
         // Ids come in ascending order, except from foreign implementations of `Judgments`.

@@ -125,9 +125,10 @@ impl<'q> PreparedQuery<'q> {
         judged: impl Iterator<Item = (&'q str, Grade)>,
         requirements: &Requirements,
     ) -> Self {
-        let mut doc_ids = JudgedIds::default();
-        let mut states = Vec::new();
-        let mut list = Vec::new();
+        let count_hint = judged.size_hint().0;
+        let mut doc_ids = JudgedIds::with_capacity(count_hint);
+        let mut states = Vec::with_capacity(count_hint);
+        let mut list = Vec::with_capacity(count_hint);
         for (doc, grade) in judged {
             // Every negative grade, -1 included, means "pooled, not judged".
             let state = if grade < 0 { UNJUDGED } else { grade };

@@ -14,6 +14,8 @@ pub(crate) struct JudgedRanking {
     pub(crate) ordinals: Vec<DocOrdinal>,
     /// By rank − 1: grade, [`UNPOOLED`](super::UNPOOLED) or [`UNJUDGED`](super::UNJUDGED).
     pub(crate) states: Vec<Grade>,
+    /// Rank and grade of the documents with a grade of at least 0, by ascending rank.
+    judged: Vec<(usize, Grade)>,
     /// By level of [`Requirements`].
     pub(crate) relevant: Vec<RelevantRanks>,
     /// By gain of [`Requirements`].
@@ -66,14 +68,18 @@ impl JudgedRanking {
     pub(crate) fn clear(&mut self) {
         self.ordinals.clear();
         self.states.clear();
+        self.judged.clear();
     }
 
     pub(crate) fn push(&mut self, ordinal: DocOrdinal, state: Grade) {
         self.ordinals.push(ordinal);
         self.states.push(state);
+        if state >= 0 {
+            self.judged.push((self.states.len(), state));
+        }
     }
 
-    /// Computes `relevant` and `gains` from `states`.
+    /// Computes `relevant` and `gains` from the judged documents.
     pub(crate) fn accumulate(&mut self, requirements: &Requirements) {
         let Requirements { levels, gains, .. } = requirements;
         self.relevant
@@ -83,7 +89,7 @@ impl JudgedRanking {
             relevant.ranks.clear();
             relevant.precision_sums.clear();
             let mut sum = 0.0;
-            for (rank, &state) in (1..).zip(&self.states) {
+            for &(rank, state) in &self.judged {
                 if state >= level {
                     relevant.ranks.push(rank);
                     sum += relevant.ranks.len() as f64 / rank as f64;
@@ -95,8 +101,8 @@ impl JudgedRanking {
             cumulative.gains.clear();
             cumulative.dcg.clear();
             let mut sum = 0.0;
-            for (rank, &state) in (1..).zip(&self.states) {
-                let gain = if state < 0 { 0.0 } else { gain.of_grade(state) };
+            for &(rank, grade) in &self.judged {
+                let gain = gain.of_grade(grade);
                 if gain != 0.0 {
                     sum += gain / discount(rank);
                     cumulative.gains.push((rank, gain));
