@@ -36,7 +36,7 @@ pub use self::reranking::RerankedText;
 use crate::config::{Collection, Limits, ServiceConfig, ServiceReranker};
 use crate::error::ServiceError;
 use crate::published::{CACHED_VECTORS, PublishConfig, PublishedState};
-use crate::publisher::Publisher;
+use crate::publisher::{EncodingState, Publisher};
 use crate::query_log::QueryLog;
 use crate::request_permit::RequestPermit;
 use crate::store::{
@@ -91,7 +91,6 @@ impl Service {
             encoder: config.encoder.map(Into::into),
             questions: config.questions,
             reranker: config.reranker.clone(),
-            encoded: Arc::default(),
         };
         let publisher = Publisher::start(Arc::clone(&store), publishing)?;
         let log = QueryLog::start(Arc::clone(&store), config.log_queries)?;
@@ -197,7 +196,8 @@ impl Service {
         Ok(self.store.delete(ids)?)
     }
 
-    /// Starts to publish the documents and the questions of accepted annotations.
+    /// Starts to publish the documents and the questions of accepted annotations. With an encoder,
+    /// their vectors follow after the end of the job ([`Service::waiting_for_vectors`]).
     ///
     /// # Errors
     /// The disk is full or fails.
@@ -214,7 +214,8 @@ impl Service {
         Ok(self.store.was_given_up(&self.store.content_hash()?)?)
     }
 
-    /// Aborts publications that wait or run, and returns the ids of their jobs.
+    /// Aborts publications that wait or run, and returns the ids of their jobs. Stops the encoding
+    /// of answers that wait for vectors until the next publication or start.
     ///
     /// # Errors
     /// The disk is full or fails.
@@ -241,6 +242,20 @@ impl Service {
     #[must_use]
     pub fn encoded_texts(&self) -> u64 {
         self.publisher.encoded_texts()
+    }
+
+    /// Returns the number of published answers that wait for their vectors, which are encoded in
+    /// the background: they are ranked by BM25 alone.
+    ///
+    /// # Errors
+    /// [`ServiceError::Loading`] until the published state is loaded.
+    pub fn waiting_for_vectors(&self) -> Result<usize, ServiceError> {
+        Ok(self.published()?.waiting_for_vectors())
+    }
+
+    /// State of the encoding in the background.
+    pub(crate) fn encoding(&self) -> EncodingState {
+        self.publisher.encoding()
     }
 
     /// Number of queries that could not be logged.
@@ -362,6 +377,7 @@ impl Service {
         // The frames of a document have the same fields.
         let documents = index.frames().chunk_by(|a, b| a.paper == b.paper);
         let mut warnings = filter_warnings(&question.filters, documents.map(|it| &it[0].metadata));
+        warnings.extend(state.vector_warning());
         if let (Some(warning), Some(reranker)) = (found.warning, &self.reranker) {
             reranker.count_timeout();
             warnings.push(warning);

@@ -39,6 +39,7 @@ pub use documents::{AddedDocuments, DocumentState, Origin, PublishedQuestion, St
 pub use error::StoreError;
 pub(crate) use files::ReadDocument;
 pub use files::{FileProblem, FileStatus, FolderReading};
+pub(crate) use jobs::MAX_ATTEMPTS;
 pub use jobs::{Job, JobStatus};
 pub use keys::KeyRole;
 pub(crate) use keys::{random_hex, role_of};

@@ -58,6 +58,8 @@ The data folder has documents, annotations and the query log: one SQLite file.
 Its pages are checked in the background after the start; damage ends the server
 with an error. --check reads everything, with the checksums of documents and
 vectors, and serves nothing.
+With --model, papers are found by BM25 first; their vectors follow while they
+are served, and the page Review says how many answers wait for them.
 The first start prints an admin key and a query key for REST, of which only
 hashes are stored; --new-keys replaces lost keys:
   curl -H \"Authorization: $KEY\" -d '{\"query\": {\"query\": \"What is ...?\"}}' \\
@@ -418,6 +420,13 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
         grouped(state.index().frames().len() as u64),
         grouped(state.documents().len() as u64)
     ));
+    match state.waiting_for_vectors() {
+        0 => {}
+        waiting => console.log(format_args!(
+            "{} answers wait for their vectors, which are encoded while they are served",
+            grouped(waiting as u64)
+        )),
+    }
     Ok(())
 }
 

@@ -9,6 +9,7 @@ mod openapi;
 mod papers;
 mod rerank;
 mod rescan;
+mod vectors;
 
 use std::sync::Arc;
 use std::time::Duration;
