@@ -13,6 +13,10 @@ pub enum StoreError {
     },
     #[error("{path}: expected a folder, found a file")]
     NotAFolder { path: String },
+    #[error("{path}: expected a data folder, found no store")]
+    NoStore { path: String },
+    #[error("{path}: expected a new or an empty folder, found a file or a folder with files")]
+    NotEmpty { path: String },
     #[error("{path}: in use by another server")]
     InUse { path: String },
     #[error("{path}: expected a store of ir-serve, found another database")]

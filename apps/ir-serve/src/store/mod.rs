@@ -8,6 +8,7 @@
 //! the new state after a crash.
 
 mod annotations;
+mod backup;
 mod check;
 mod damage;
 mod dataset_annotations;
@@ -31,6 +32,7 @@ use sha2::{Digest, Sha256};
 
 pub(crate) use annotations::AnnotationPosition;
 pub use annotations::{Annotation, AnnotationStatus, NewAnnotation, Verdict};
+pub use backup::{QUESTION_FILE, back_up};
 pub(crate) use check::BackgroundCheck;
 pub use check::CheckedStore;
 pub use dataset_annotations::{DatasetAnnotation, NewDatasetAnnotation};
@@ -89,7 +91,7 @@ impl Store {
             },
             TryLockError::Error(source) => fail(&lock_path)(source),
         })?;
-        let file = folder.join("store.sqlite");
+        let file = folder.join(schema::DATABASE);
         let path = file.display().to_string();
         let mut connection = Connection::open(&file)?;
         connection.busy_timeout(Duration::from_secs(10))?;

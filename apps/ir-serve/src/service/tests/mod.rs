@@ -1,4 +1,5 @@
 mod annotations;
+mod backup;
 mod changes;
 mod faq;
 mod folder;
