@@ -30,6 +30,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         rerank::rerank,
         papers::list,
         papers::cite,
+        papers::tag,
         index::add,
         index::read,
         files::files,

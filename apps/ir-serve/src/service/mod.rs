@@ -9,6 +9,7 @@ mod keys;
 mod paper_answers;
 mod question;
 mod reranking;
+mod tags;
 mod upload;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ pub use self::generation::{GeneratedAnswer, GenerationOutcome};
 pub(crate) use self::paper_answers::PaperAnswer;
 pub use self::question::{AnswerList, Question, ScoredAnswer, Suggestion};
 pub use self::reranking::RerankedText;
+pub(crate) use self::tags::{PaperTags, TAGS, own_tags};
 use crate::config::{Collection, Limits, ServiceConfig, ServiceReranker};
 use crate::error::ServiceError;
 use crate::published::{CACHED_VECTORS, PublishConfig, PublishedState};
@@ -270,10 +272,10 @@ impl Service {
     /// A limit is exceeded, nothing is published yet, or the encoder fails.
     pub fn ask(&self, question: &Question) -> Result<AnswerList, ServiceError> {
         let start = Instant::now();
-        let search = self.question_search(question)?;
+        let (search, filters) = self.question_search(question)?;
         let state = Arc::clone(&search.state);
         let found = self.searches.search(search)?;
-        self.answer_list(question, &state, found, start)
+        self.answer_list(question, &state, found, filters, start)
     }
 
     /// Completes a typed text: at most `limit` suggestions. Those that start with the typed text
@@ -305,10 +307,10 @@ impl Service {
     /// [`Service::ask`] for tasks: it blocks only if [`Service::blocks`].
     pub(crate) async fn ask_async(&self, question: &Question) -> Result<AnswerList, ServiceError> {
         let start = Instant::now();
-        let search = self.question_search(question)?;
+        let (search, filters) = self.question_search(question)?;
         let state = Arc::clone(&search.state);
         let found = self.searches.search_async(search).await?;
-        self.answer_list(question, &state, found, start)
+        self.answer_list(question, &state, found, filters, start)
     }
 
     /// Returns `true` if a question would block its task: without an encoder, the search runs on
@@ -317,21 +319,26 @@ impl Service {
         !self.has_encoder() || question.explain || !question.filters.is_empty()
     }
 
-    /// The search of a question in the published state.
-    fn question_search(&self, question: &Question) -> Result<QuestionSearch, ServiceError> {
+    /// The search of a question in the published state, and its filters.
+    fn question_search(
+        &self,
+        question: &Question,
+    ) -> Result<(QuestionSearch, FilterWarnings), ServiceError> {
         self.check_query(&question.text, question.limit)?;
         check_user(&question.user)?;
         let state = self.published()?;
+        let (filters, warnings) = self.with_tags(&question.filters, &state)?;
         let index = state.index();
-        let filter = filter(&question.filters, |predicate| index.select(predicate));
-        Ok(QuestionSearch {
+        let filter = filter(&filters, |predicate| index.select(predicate));
+        let search = QuestionSearch {
             text: question.text.clone(),
             limit: question.limit,
             filter,
             reranks: true,
             state,
             _permit: RequestPermit::current(),
-        })
+        };
+        Ok((search, FilterWarnings { filters, warnings }))
     }
 
     /// The answers that were found in a state, after logging the question.
@@ -340,6 +347,10 @@ impl Service {
         question: &Question,
         state: &PublishedState,
         found: QuestionHits,
+        FilterWarnings {
+            filters,
+            mut warnings,
+        }: FilterWarnings,
         start: Instant,
     ) -> Result<AnswerList, ServiceError> {
         let index = state.index();
@@ -376,7 +387,10 @@ impl Service {
         }
         // The frames of a document have the same fields.
         let documents = index.frames().chunk_by(|a, b| a.paper == b.paper);
-        let mut warnings = filter_warnings(&question.filters, documents.map(|it| &it[0].metadata));
+        warnings.extend(filter_warnings(
+            &filters,
+            documents.map(|it| &it[0].metadata),
+        ));
         warnings.extend(state.vector_warning());
         if let (Some(warning), Some(reranker)) = (found.warning, &self.reranker) {
             reranker.count_timeout();
@@ -491,6 +505,12 @@ impl Service {
         }
         Ok(())
     }
+}
+
+/// Filters of a question without conditions on tags, and warnings of these conditions.
+struct FilterWarnings {
+    filters: Vec<Predicate>,
+    warnings: Vec<String>,
 }
 
 /// The record of a paper: its chunks or questions with answers, and its fields, with the id as

@@ -41,6 +41,8 @@ pub enum StoreError {
     NoMerge { id: i64, target: i64 },
     #[error("annotation {id}: not found")]
     NoAnnotation { id: i64 },
+    #[error("tags of a paper: expected at most {limit}, found {found}")]
+    Tags { limit: usize, found: usize },
     #[error("canceled")]
     Canceled,
     #[error("store: {}{}", .0, advice(.0))]

@@ -19,6 +19,7 @@ mod jobs;
 mod keys;
 mod query_log;
 mod schema;
+mod tags;
 mod vectors;
 
 use std::fs::{self, File, TryLockError};

@@ -11,7 +11,7 @@ pub(super) const DATABASE: &str = "store.sqlite";
 const APPLICATION_ID: i32 = 0x6972_7161;
 
 /// Migrations in order. The version of a store is the number of those that were applied.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/1.sql"),
     include_str!("migrations/2.sql"),
     include_str!("migrations/3.sql"),
@@ -20,6 +20,7 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/6.sql"),
     include_str!("migrations/7.sql"),
     include_str!("migrations/8.sql"),
+    include_str!("migrations/9.sql"),
 ];
 
 /// Creates the tables of an empty store, or applies the migrations that an older one lacks, each in

@@ -9,6 +9,7 @@ mod openapi;
 mod papers;
 mod rerank;
 mod rescan;
+mod tags;
 mod vectors;
 
 use std::sync::Arc;

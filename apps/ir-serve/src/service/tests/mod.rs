@@ -406,35 +406,6 @@ fn ids_have_a_limit() {
 }
 
 #[test]
-fn a_panic_of_an_encoder_is_no_end_of_the_service() {
-    struct Panics(AtomicUsize);
-    impl Encoder for Panics {
-        fn dim(&self) -> usize {
-            1
-        }
-        fn encode_into(&self, _: Side, _: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
-            assert!(self.0.fetch_add(1, Ordering::Relaxed) > 0, "first batch");
-            out.fill(1.0);
-            Ok(())
-        }
-    }
-    let data = TempDir::new().unwrap();
-    let encoder = Arc::new(Panics(AtomicUsize::new(0)));
-    let service = opened(ServiceConfig::new(data.path()).with_encoder("panics", encoder));
-    add(&service, "p", "Tea is hot.");
-    let id = service.publish().unwrap().id;
-    assert_eq!(wait(&service, &id).status, JobStatus::Finished);
-    wait_until(|| service.encoding().error.is_some());
-    let error = service.encoding().error.unwrap();
-    assert!(error.contains("internal error"), "{error}");
-    // BM25 finds the answer, and the next publication tries again.
-    assert_eq!(service.waiting_for_vectors().unwrap(), 1);
-    assert_eq!(answers(&service, "tea"), ["Tea is hot."]);
-    assert_eq!(publish(&service).status, JobStatus::Finished);
-    assert_eq!(service.encoding().error, None);
-}
-
-#[test]
 fn jobs_end_on_a_full_disk() {
     let data = TempDir::new().unwrap();
     let (gate, config) = gated(&data);
@@ -508,29 +479,6 @@ fn questions_beyond_a_limit_are_errors() {
             .answers
             .is_empty()
     );
-}
-
-#[test]
-fn vectors_of_texts_that_are_gone_are_deleted() {
-    let data = TempDir::new().unwrap();
-    let encoder = Arc::new(CountingEncoder::default());
-    let service = opened(encoding(&data, &encoder));
-    let encoded = || encoder.documents.swap(0, Ordering::Relaxed);
-    let has_vector = |text: &str| {
-        let hash = sha256(text.as_bytes());
-        let vector = service.store.vector("letters", Side::Document, &hash);
-        vector.unwrap().is_some()
-    };
-    add(&service, "tea", "Tea is a drink. It is hot.");
-    publish(&service);
-    assert_eq!(encoded(), 2);
-    add(&service, "tea", "Tea is a drink. It is cold.");
-    // Vectors of visible texts are kept until the publication.
-    assert!(has_vector("It is hot."));
-    publish(&service);
-    assert_eq!(encoded(), 1);
-    assert!(has_vector("Tea is a drink.") && has_vector("It is cold."));
-    assert!(!has_vector("It is hot."));
 }
 
 /// Asks one question for every sentence about tea.
