@@ -179,7 +179,6 @@ pub(super) async fn cite(
     responses(
         (status = 200, description = "The tags were changed", body = TagResponse),
         (status = 404, description = "The document is not published", body = ErrorBody),
-        (status = 507, description = "The disk is full, or a quota or limit is reached; nothing was changed", body = ErrorBody),
     )
 )]
 pub(super) async fn tag(
