@@ -17,14 +17,14 @@ Examples:
   ir backup backups/monday -o library.ir-serve    restore
   ir serve --data backups/monday                  serve the copy itself
 
-Copies a data folder of `ir serve`, which may run: the copy has the state of one
-moment, with documents, vectors, annotations, hashes of keys and the query log.
-Writes of the server are not delayed; those after the start of the copy are left
-out. Checksums of documents and vectors are verified before the folder appears.
-An interrupted copy leaves nothing.
+Copies a data folder of `ir serve`, which may run: the copy has the state of
+one moment, with documents, vectors, annotations, tags, hashes of keys and the
+query log. Writes of the server are not delayed; those after the start of the
+copy are left out. Checksums of documents and vectors are verified before the
+folder appears. An interrupted copy leaves nothing.
 
-Files of the folder of papers are not copied: documents are stored as text. Keys
-of the server are valid for the copy, too: protect it in the same way.";
+Files of the folder of papers are not copied: documents are stored as text.
+Keys of the server are valid for the copy, too: protect it in the same way.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
