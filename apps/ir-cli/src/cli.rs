@@ -12,13 +12,13 @@ use ir_data::{DataError, FORMATS};
 use crate::commands::load;
 #[cfg(feature = "pdf")]
 use crate::commands::pdf_text;
-#[cfg(feature = "serve")]
-use crate::commands::serve;
 use crate::commands::{
     agree, ask, buckets, compare, datasets, diff, eval, export, frames, fuse, import_results,
     index, inspect, interleave, knn_accuracy, map, merge, mine, overlap, pool, reproduce, run,
     search, stats, sweep, worker,
 };
+#[cfg(feature = "serve")]
+use crate::commands::{backup, serve};
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train, train_reader};
 use crate::help;
@@ -138,6 +138,9 @@ pub(crate) enum Command {
     /// Serve a search page and a REST interface over papers, from one data folder
     #[cfg(feature = "serve")]
     Serve(Box<serve::Args>),
+    /// Copy a data folder of `ir serve` while it is served, or restore a copy
+    #[cfg(feature = "serve")]
+    Backup(backup::Args),
     /// Extract the text of a PDF on standard input, for commands that read papers
     #[cfg(feature = "pdf")]
     #[command(hide = true)]
@@ -225,6 +228,8 @@ impl Command {
             Self::Frames(args) => frames::run(args, console),
             #[cfg(feature = "serve")]
             Self::Serve(args) => serve::run(args, console),
+            #[cfg(feature = "serve")]
+            Self::Backup(args) => backup::run(args, console),
             #[cfg(feature = "pdf")]
             Self::PdfText(args) => pdf_text::run(args),
             Self::Inspect(args) => inspect::run(args, console),

@@ -83,7 +83,8 @@ const OTHER_SUBCOMMANDS: [(&str, &str); 6] = [
 ];
 
 /// Subcommands of cargo features. One that is compiled is not unknown.
-const OPTIONAL_SUBCOMMANDS: [(&str, &str); 5] = [
+const OPTIONAL_SUBCOMMANDS: [(&str, &str); 6] = [
+    ("backup", "serve"),
     ("encode", "dense"),
     ("load", "remote"),
     ("models", "dense"),

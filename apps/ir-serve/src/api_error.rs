@@ -72,6 +72,8 @@ impl From<ServiceError> for ApiError {
         match error {
             ServiceError::Limit { .. }
             | ServiceError::DuplicateDocument { .. }
+            | ServiceError::Tag { .. }
+            | ServiceError::Store(StoreError::Tags { .. })
             | ServiceError::NoReranker => Self::invalid(message),
             ServiceError::Search(SearchError::TimeLimit { .. }) => {
                 Self::new(StatusCode::GATEWAY_TIMEOUT, "timeout", message)

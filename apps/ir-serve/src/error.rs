@@ -42,6 +42,10 @@ pub enum ServiceError {
     NoCollection { name: String, known: Vec<String> },
     #[error("expected a server with a reranker (ir serve --rerank MODEL), found none")]
     NoReranker,
+    #[error(
+        "tag: expected 1 to {limit} characters without a comma or a control character, found {found:?}"
+    )]
+    Tag { limit: usize, found: String },
     #[error("document {id:?}: not found")]
     NoDocument { id: String },
     #[error("document {id:?}: expected a file in the folder of papers, found none")]

@@ -21,6 +21,7 @@ pub(crate) struct Metrics {
     seconds: Family<PathLabels, Histogram, fn() -> Histogram>,
     documents: Gauge,
     answers: Gauge,
+    answers_without_vectors: Gauge,
     jobs: Gauge,
     unlogged: Gauge,
     encoded: Counter,
@@ -67,6 +68,7 @@ impl Metrics {
             seconds: Family::new_with_constructor(seconds),
             documents: Gauge::default(),
             answers: Gauge::default(),
+            answers_without_vectors: Gauge::default(),
             jobs: Gauge::default(),
             unlogged: Gauge::default(),
             encoded: Counter::default(),
@@ -88,6 +90,11 @@ impl Metrics {
         let gauges = [
             ("documents", "Published documents", &metrics.documents),
             ("answers", "Published answers", &metrics.answers),
+            (
+                "answers_without_vectors",
+                "Published answers that wait for their vectors",
+                &metrics.answers_without_vectors,
+            ),
             ("jobs", "Publications that wait or run", &metrics.jobs),
             (
                 "unlogged_queries",
@@ -142,6 +149,7 @@ impl Metrics {
         if let Some(state) = state {
             set(&self.documents, state.documents().len());
             set(&self.answers, state.index().frames().len());
+            set(&self.answers_without_vectors, state.waiting_for_vectors());
         }
         set(&self.jobs, service.unfinished_jobs());
         set(&self.unlogged, service.unlogged_queries());

@@ -1,6 +1,6 @@
 //! Published papers: lists and citations.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use ir_qa::citation::{Citation, bibtex, ris};
 use ir_qa::{ChunkKind, Frame};
@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use crate::error::ServiceError;
 use crate::published::{PublishedDocument, PublishedState};
+use crate::service::PaperTags;
 
 /// Field that a list of papers is sorted by. Papers without the field are last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
@@ -25,6 +26,8 @@ pub(crate) enum PaperOrder {
     Year,
     /// Number of answer sentences.
     Answers,
+    /// First tag in the order of the characters, ignoring case.
+    Tags,
 }
 
 /// Published paper in a list.
@@ -48,6 +51,19 @@ pub(crate) struct PaperRecord {
     url: Option<String>,
     /// Number of answer sentences.
     answers: usize,
+    /// Tags that users gave the paper, and the field `tags` of the document.
+    tags: BTreeSet<String>,
+}
+
+/// Papers of a list, and their order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PaperSelection {
+    pub(crate) order: PaperOrder,
+    pub(crate) is_descending: bool,
+    /// Words that titles contain.
+    pub(crate) words: String,
+    /// Tag of the papers; empty for all papers.
+    pub(crate) tag: String,
 }
 
 /// Format of a list of citations.
@@ -62,12 +78,13 @@ pub(crate) enum CitationFormat {
 }
 
 impl PaperOrder {
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Title,
         Self::Authors,
         Self::Venue,
         Self::Year,
         Self::Answers,
+        Self::Tags,
     ];
 
     /// Name in requests and URLs.
@@ -78,6 +95,7 @@ impl PaperOrder {
             Self::Venue => "venue",
             Self::Year => "year",
             Self::Answers => "answers",
+            Self::Tags => "tags",
         }
     }
 
@@ -86,7 +104,7 @@ impl PaperOrder {
         Self::ALL.into_iter().find(|order| order.name() == name)
     }
 
-    fn key(self, paper: &PublishedDocument) -> Option<OrderKey> {
+    fn key(self, paper: &PublishedDocument, tags: &PaperTags) -> Option<OrderKey> {
         let citation = || paper.citation();
         let text = |text: String| OrderKey::Text(text.to_lowercase());
         match self {
@@ -97,6 +115,7 @@ impl PaperOrder {
             Self::Answers => i64::try_from(paper.answers.len())
                 .ok()
                 .map(OrderKey::Number),
+            Self::Tags => tags.tags(paper).into_iter().map(text).min(),
         }
     }
 }
@@ -134,8 +153,8 @@ impl PublishedDocument {
     }
 }
 
-impl From<&PublishedDocument> for PaperRecord {
-    fn from(paper: &PublishedDocument) -> Self {
+impl PaperRecord {
+    pub(crate) fn new(paper: &PublishedDocument, tags: &PaperTags) -> Self {
         let citation = paper.citation();
         Self {
             doc_id: paper.id.clone(),
@@ -147,7 +166,30 @@ impl From<&PublishedDocument> for PaperRecord {
             doi: citation.doi,
             arxiv: citation.arxiv,
             answers: paper.answers.len(),
+            tags: tags.tags(paper),
         }
+    }
+
+    /// Names of [`PaperRecord::fields`].
+    pub(crate) const COLUMNS: [&'static str; 10] = [
+        "doc_id", "title", "authors", "year", "venue", "doi", "arxiv", "url", "answers", "tags",
+    ];
+
+    /// Fields of a line of a file; unknown ones are empty.
+    pub(crate) fn fields(self) -> [String; 10] {
+        let tags: Vec<String> = self.tags.into_iter().collect();
+        [
+            self.doc_id,
+            self.title,
+            self.authors.join("; "),
+            self.year.map_or_else(String::new, |year| year.to_string()),
+            self.venue.unwrap_or_default(),
+            self.doi.unwrap_or_default(),
+            self.arxiv.unwrap_or_default(),
+            self.url.unwrap_or_default(),
+            self.answers.to_string(),
+            tags.join("; "),
+        ]
     }
 }
 
@@ -158,19 +200,24 @@ pub(crate) fn has_title_words(title: &str, words: &str) -> bool {
     words.all(|word| title.contains(&word))
 }
 
-/// Papers with words in their titles, sorted by a field, then by id.
+/// Papers of a selection, sorted by its field, then by id.
 pub(crate) fn sorted_papers<'a>(
     state: &'a PublishedState,
-    order: PaperOrder,
-    is_descending: bool,
-    words: &str,
+    tags: &PaperTags,
+    selection: &PaperSelection,
 ) -> Vec<&'a PublishedDocument> {
+    let (words, tag) = (&selection.words, &selection.tag);
     let papers = state.documents().iter();
-    let papers = papers.filter(|paper| has_title_words(paper.title(), words));
-    let mut keyed: Vec<_> = papers.map(|paper| (order.key(paper), paper)).collect();
+    let papers = papers.filter(|paper| {
+        let has_tag = tag.is_empty() || tags.tags(paper).contains(tag);
+        has_tag && has_title_words(paper.title(), words)
+    });
+    let mut keyed: Vec<_> = papers
+        .map(|paper| (selection.order.key(paper, tags), paper))
+        .collect();
     keyed.sort_by(|(a, first), (b, second)| {
         let by_key = match (a, b) {
-            (Some(a), Some(b)) if is_descending => b.cmp(a),
+            (Some(a), Some(b)) if selection.is_descending => b.cmp(a),
             (Some(a), Some(b)) => a.cmp(b),
             (a, b) => a.is_none().cmp(&b.is_none()),
         };

@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ir_core::Flow;
 
-use crate::published::{BuildReason, PublishConfig, PublishError, PublishedState};
+use crate::published::{BuildReason, PublishConfig, PublishEncoder, PublishError, PublishedState};
 use crate::store::{DocumentState, Job, JobStatus, Publication, Store, StoreError, random_hex};
 
 /// Thread that builds published states and makes them visible.
@@ -17,6 +16,10 @@ use crate::store::{DocumentState, Job, JobStatus, Publication, Store, StoreError
 /// A state becomes visible with one assignment, after the transaction that stores it: queries see
 /// the old or the new state. Jobs that waited or ran when the process ended run again, unless they
 /// ended the process several times.
+///
+/// With an encoder, a job publishes the vectors that are stored, and ends. When no job waits, the
+/// thread encodes the published texts that have no vector, and makes the same documents visible
+/// again with all vectors. A job that arrives interrupts the encoding between two batches.
 pub(crate) struct Publisher {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -40,10 +43,23 @@ struct Queue {
     total: u64,
     is_aborted: bool,
     is_closed: bool,
+    encoding: EncodingState,
     /// Error of the state that was visible when the process started.
     load_error: Option<String>,
     /// Ends of jobs that the store, such as on a full disk, has not taken yet.
     unstored: Vec<JobEnd>,
+}
+
+/// State of the encoding of published texts in the background.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EncodingState {
+    /// Numbers of texts with a vector and of all texts, of the side that is encoded.
+    pub(crate) progress: Option<(u64, u64)>,
+    /// If `true`, texts are not encoded until the next publication or start: all are, or the
+    /// encoding was aborted or failed.
+    pub(crate) is_stopped: bool,
+    /// Why the encoding failed.
+    pub(crate) error: Option<String>,
 }
 
 /// End of jobs that ran together.
@@ -84,8 +100,7 @@ impl Publisher {
 
     /// The published state; `None` until it is loaded.
     pub(crate) fn state(&self) -> Option<Arc<PublishedState>> {
-        let state = self.shared.state.read();
-        state.unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.visible()
     }
 
     /// Returns `true` if answers and questions are encoded.
@@ -95,7 +110,13 @@ impl Publisher {
 
     /// Number of texts that were encoded since the start, without questions of users.
     pub(crate) fn encoded_texts(&self) -> u64 {
-        self.shared.config.encoded.load(Ordering::Relaxed)
+        let encoder = self.shared.config.encoder.as_ref();
+        encoder.map_or(0, PublishEncoder::encoded_texts)
+    }
+
+    /// State of the encoding in the background.
+    pub(crate) fn encoding(&self) -> EncodingState {
+        self.shared.queue().encoding.clone()
     }
 
     /// Why the published state could not be loaded.
@@ -114,7 +135,7 @@ impl Publisher {
     }
 
     /// Aborts all jobs that wait or run, and returns their ids. A job finishes if its state is
-    /// being stored.
+    /// being stored. Stops the encoding in the background until the next publication or start.
     pub(crate) fn abort(&self) -> Result<Vec<String>, StoreError> {
         let mut queue = self.shared.queue();
         let waiting: Vec<String> = queue.waiting.iter().cloned().collect();
@@ -123,6 +144,7 @@ impl Publisher {
         store.end_jobs(&waiting, JobStatus::Aborted, ("", 0, 0), None)?;
         queue.waiting.clear();
         queue.is_aborted = !queue.running.is_empty();
+        queue.encoding.is_stopped = true;
         Ok(queue.running.iter().cloned().chain(waiting).collect())
     }
 
@@ -181,9 +203,11 @@ impl Shared {
         }
         loop {
             let mut queue = self.queue();
+            let encodes = self.lacks_vectors();
             loop {
                 self.store_ends(&mut queue);
-                if !queue.waiting.is_empty() || queue.is_closed {
+                let encodes = encodes && !queue.encoding.is_stopped;
+                if !queue.waiting.is_empty() || queue.is_closed || encodes {
                     break;
                 }
                 queue = if queue.unstored.is_empty() {
@@ -197,6 +221,11 @@ impl Shared {
             if queue.is_closed {
                 return;
             }
+            if queue.waiting.is_empty() {
+                drop(queue);
+                self.add_vectors();
+                continue;
+            }
             queue.running = queue.waiting.drain(..).collect();
             queue.is_aborted = false;
             (queue.done, queue.total) = (0, 0);
@@ -204,6 +233,74 @@ impl Shared {
             drop(queue);
             self.run_jobs(&jobs);
         }
+    }
+
+    /// The published state; `None` until it is loaded.
+    fn visible(&self) -> Option<Arc<PublishedState>> {
+        let state = self.state.read();
+        state.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns `true` if published answers wait for vectors.
+    fn lacks_vectors(&self) -> bool {
+        let state = self.visible();
+        state.is_some_and(|state| state.waiting_for_vectors() > 0)
+    }
+
+    /// Encodes the published texts without a vector, and makes the state with all vectors visible.
+    fn add_vectors(&self) {
+        let result = caught(|| {
+            if self.store.start_encoding()? {
+                self.encode_and_show()
+            } else {
+                Err(PublishError::GivenUp)
+            }
+        });
+        let mut queue = self.queue();
+        queue.encoding.progress = None;
+        match result {
+            Err(PublishError::Aborted) => {}
+            Ok(()) => queue.encoding.is_stopped = true,
+            Err(error) => {
+                tracing::error!(%error, "answers wait for their vectors");
+                queue.encoding.error = Some(error.to_string());
+                queue.encoding.is_stopped = true;
+                if matches!(error, PublishError::GivenUp) {
+                    return;
+                }
+            }
+        }
+        drop(queue);
+        if let Err(error) = self.store.forget_encoding_attempts() {
+            tracing::error!(%error, "an attempt to encode texts is not forgotten");
+        }
+    }
+
+    fn encode_and_show(&self) -> Result<(), PublishError> {
+        let (Some(state), Some(encoder)) = (self.visible(), &self.config.encoder) else {
+            return Ok(());
+        };
+        let mut progress = |_: &str, done: u64, total: Option<u64>| {
+            let mut queue = self.queue();
+            if let Some(total) = total {
+                queue.encoding.progress = Some((done, total));
+            }
+            if queue.encoding.is_stopped || queue.is_closed || !queue.waiting.is_empty() {
+                Flow::Stop
+            } else {
+                Flow::Continue
+            }
+        };
+        let (store, config) = (&self.store, &self.config);
+        let frames = state.index().frames();
+        encoder.encode_missing(store, frames, &config.answers, &mut progress)?;
+        drop(state);
+        let published = store.publication(DocumentState::Published)?;
+        let mut is_stopped = |stage: &str, _: u64, _: Option<u64>| progress(stage, 0, None);
+        let reason = BuildReason::Load;
+        let state = PublishedState::build(store, &published, config, reason, &mut is_stopped)?;
+        self.show(state);
+        Ok(())
     }
 
     /// Loads the published state.
@@ -214,9 +311,7 @@ impl Shared {
 
     /// Deletes vectors of texts that the published state does not have.
     fn delete_vectors(&self) {
-        let visible = self.state.read();
-        let visible = visible.unwrap_or_else(PoisonError::into_inner).clone();
-        let (Some(state), true) = (visible, self.config.encoder.is_some()) else {
+        let (Some(state), true) = (self.visible(), self.config.encoder.is_some()) else {
             return;
         };
         let used = state.encoded_texts(&self.config.answers);
@@ -278,7 +373,16 @@ impl Shared {
             self.store.set_published(publication)
         })?;
         self.delete_vectors();
+        let mut queue = self.queue();
+        queue.encoding.error = None;
+        queue.encoding.is_stopped = false;
         Ok(())
+    }
+
+    /// Makes a state visible.
+    fn show(&self, state: PublishedState) {
+        let mut visible = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        *visible = Some(Arc::new(state));
     }
 
     fn build_and_show(
@@ -301,9 +405,7 @@ impl Shared {
         let state =
             PublishedState::build(&self.store, &publication, config, reason, &mut progress)?;
         store(&publication)?;
-        let mut visible = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        *visible = Some(Arc::new(state));
-        drop(visible);
+        self.show(state);
         self.queue().load_error = None;
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 pub(crate) mod agree;
 pub(crate) mod ask;
+#[cfg(feature = "serve")]
+pub(crate) mod backup;
 pub(crate) mod buckets;
 pub(crate) mod compare;
 pub(crate) mod datasets;

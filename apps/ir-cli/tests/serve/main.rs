@@ -2,6 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod backup;
 mod exports;
 mod faults;
 mod generation;

@@ -233,7 +233,8 @@ pub(super) async fn publish(
     Ok(Json(PublishResponse { op_id: job.id }))
 }
 
-/// Aborts the publications that wait or run. What queries see does not change.
+/// Aborts the publications that wait or run. What queries see does not change. Answers that wait
+/// for their vectors are encoded after the next publication or start.
 #[utoipa::path(
     post,
     path = "/v1/index/abort",

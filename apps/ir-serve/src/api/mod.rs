@@ -49,6 +49,7 @@ pub(crate) fn router(body_bytes: usize) -> Router<Arc<App>> {
         .route("/v1/rerank", post(rerank::rerank))
         .route("/v1/papers/list", post(papers::list))
         .route("/v1/papers/cite", post(papers::cite))
+        .route("/v1/papers/tag", post(papers::tag))
         .route("/v1/index/read", post(index::read))
         .route("/v1/index/files", post(files::files))
         .route("/v1/index/publish", post(index::publish))

@@ -30,6 +30,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         rerank::rerank,
         papers::list,
         papers::cite,
+        papers::tag,
         index::add,
         index::read,
         files::files,
@@ -84,7 +85,7 @@ impl Modify for Errors {
             if path.starts_with("/v1/search/") || path.starts_with("/v1/papers/") {
                 errors.push(("503", "The published documents are not loaded"));
             }
-            if path.starts_with("/v1/index/") {
+            if path.starts_with("/v1/index/") || path == "/v1/papers/tag" {
                 errors.push((
                     "507",
                     "The disk is full, or a quota or limit is reached; nothing was changed",

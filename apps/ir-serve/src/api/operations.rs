@@ -11,6 +11,7 @@ use super::path::ApiPath;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::error::ServiceError;
+use crate::service::Service;
 use crate::store::{Job, JobStatus, now, random_hex};
 
 /// Progress of a job.
@@ -42,6 +43,41 @@ pub(super) struct StatusResponse {
     error: Option<String>,
     /// Progress of the job, by its id.
     progress: BTreeMap<String, JobRecord>,
+    /// Vectors of the published answers, if the server has an encoder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vectors: Option<VectorStatus>,
+}
+
+/// Vectors of the published answers, which follow a publication.
+#[derive(Debug, Serialize, ToSchema)]
+struct VectorStatus {
+    /// Number of published answers that wait for a vector, their own or one of their questions:
+    /// they are ranked by BM25 alone.
+    waiting: usize,
+    /// Texts with a vector, while texts are encoded: answers, then questions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    done: Option<u64>,
+    /// Texts of the current stage, while texts are encoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<u64>,
+    /// Why the encoding ended. The next publication or start tries again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl VectorStatus {
+    fn new(service: &Service) -> Option<Self> {
+        let waiting = service.waiting_for_vectors();
+        let waiting = waiting.ok().filter(|_| service.has_encoder())?;
+        let encoding = service.encoding();
+        let (done, total) = encoding.progress.unzip();
+        Some(Self {
+            waiting,
+            done,
+            total,
+            error: encoding.error,
+        })
+    }
 }
 
 impl JobRecord {
@@ -90,7 +126,8 @@ pub(super) async fn status(
     ApiPath(op_id): ApiPath<String>,
 ) -> Result<Json<StatusResponse>, ApiError> {
     let id = op_id.clone();
-    let job = app.run(move |service| service.job(&id)).await?;
+    let job = app.run(move |service| Ok((service.job(&id)?, VectorStatus::new(service))));
+    let (job, vectors) = job.await?;
     let Some(job) = job else {
         return Err(ApiError::missing(format!(
             "publication {op_id:?}: not found; the last 1,000 are kept"
@@ -100,5 +137,6 @@ pub(super) async fn status(
         status: job.status,
         error: job.error.clone(),
         progress: BTreeMap::from([(op_id, job.into())]),
+        vectors,
     }))
 }

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -11,7 +12,9 @@ use super::index::{check_page, page};
 use crate::api_error::{ApiError, ErrorBody};
 use crate::app::App;
 use crate::error::ServiceError;
-use crate::papers::{CitationFormat, PaperOrder, PaperRecord, citations, sorted_papers};
+use crate::papers::{
+    CitationFormat, PaperOrder, PaperRecord, PaperSelection, citations, sorted_papers,
+};
 
 /// Body of `/v1/papers/list`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -34,6 +37,10 @@ pub(super) struct ListRequest {
     #[serde(default)]
     #[schema(example = "bird")]
     title: String,
+    /// Tag of the papers. Default: papers with and without tags.
+    #[serde(default)]
+    #[schema(example = "to read")]
+    tag: String,
 }
 
 /// Published papers in the order of the request.
@@ -42,6 +49,30 @@ pub(super) struct ListResponse {
     /// Number of papers, without skip and limit.
     total: usize,
     papers: Vec<PaperRecord>,
+}
+
+/// Body of `/v1/papers/tag`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object", deny_unknown_fields)]
+pub(super) struct TagRequest {
+    /// Id of the document.
+    #[schema(example = "tea.xml")]
+    doc_id: String,
+    /// Tags to add, each of 1 to 100 characters without commas. A paper has at most 100 tags.
+    #[serde(default)]
+    #[schema(example = json!(["to read"]))]
+    add: Vec<String>,
+    /// Tags to remove afterwards. Tags of the document itself stay.
+    #[serde(default)]
+    remove: Vec<String>,
+}
+
+/// Tags of a paper after a change.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct TagResponse {
+    doc_id: String,
+    /// Tags that users gave the paper, and the field `tags` of the document.
+    tags: BTreeSet<String>,
 }
 
 /// Body of `/v1/papers/cite`. Without ids, all published papers are cited.
@@ -85,14 +116,20 @@ pub(super) async fn list(
     check_page(request.limit)?;
     let list = app.run(move |service| {
         let state = service.published()?;
-        let (order, is_descending) = (request.sort, request.descending);
-        let papers = sorted_papers(&state, order, is_descending, &request.title);
+        let tags = service.tags()?;
+        let selection = PaperSelection {
+            order: request.sort,
+            is_descending: request.descending,
+            words: request.title,
+            tag: request.tag,
+        };
+        let papers = sorted_papers(&state, &tags, &selection);
         let skip = usize::try_from(request.skip).unwrap_or(usize::MAX);
         let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
         let listed = papers.iter().skip(skip).take(limit);
         Ok(ListResponse {
             total: papers.len(),
-            papers: listed.map(|paper| PaperRecord::from(*paper)).collect(),
+            papers: listed.map(|paper| PaperRecord::new(paper, &tags)).collect(),
         })
     });
     Ok(Json(list.await?))
@@ -130,4 +167,31 @@ pub(super) async fn cite(
         })
     });
     Ok(Json(cited.await?))
+}
+
+/// Adds tags to a published paper and removes tags. Lists and filters have them at once.
+#[utoipa::path(
+    post,
+    path = "/v1/papers/tag",
+    operation_id = "tag_paper",
+    tag = "papers",
+    request_body = TagRequest,
+    responses(
+        (status = 200, description = "The tags were changed", body = TagResponse),
+        (status = 404, description = "The document is not published", body = ErrorBody),
+    )
+)]
+pub(super) async fn tag(
+    State(app): State<Arc<App>>,
+    _: QueryAccess,
+    JsonBody(request): JsonBody<TagRequest>,
+) -> Result<Json<TagResponse>, ApiError> {
+    let changed = app.run(move |service| {
+        let tags = service.change_tags(&request.doc_id, &request.add, &request.remove)?;
+        Ok(TagResponse {
+            doc_id: request.doc_id,
+            tags,
+        })
+    });
+    Ok(Json(changed.await?))
 }

@@ -71,7 +71,10 @@ pub(super) fn status_of(error: &ServiceError) -> StatusCode {
         | ServiceError::NoAnswer { .. }
         | ServiceError::Store(StoreError::NoAnnotation { .. }) => StatusCode::NOT_FOUND,
         ServiceError::Store(StoreError::Conflict { .. }) => StatusCode::CONFLICT,
-        ServiceError::Store(StoreError::NoMerge { .. }) => StatusCode::UNPROCESSABLE_ENTITY,
+        ServiceError::Tag { .. }
+        | ServiceError::Store(StoreError::NoMerge { .. } | StoreError::Tags { .. }) => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

@@ -49,6 +49,26 @@ pub(super) fn file(name: &str, content: String) -> Response {
     (headers, content).into_response()
 }
 
+/// Line of a file of comma-separated values (RFC 4180). Fields with commas, quotation marks or line
+/// breaks are between quotation marks. An apostrophe is before fields that a spreadsheet would take
+/// for formulas.
+pub(super) fn csv_line<const N: usize>(fields: [String; N]) -> String {
+    let fields = fields.map(|field| {
+        let is_negative = field.starts_with('-') && field.parse::<f64>().is_ok();
+        let field = if field.starts_with(['=', '+', '-', '@', '\t']) && !is_negative {
+            format!("'{field}")
+        } else {
+            field
+        };
+        if field.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", field.replace('"', "\"\""))
+        } else {
+            field
+        }
+    });
+    fields.join(",") + "\r\n"
+}
+
 /// Id of a frame as a column of TREC files: white space, control characters and `%` are
 /// percent-encoded, so that distinct ids stay distinct.
 fn exported_id(id: &str) -> String {

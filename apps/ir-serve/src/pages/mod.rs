@@ -87,6 +87,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/insight", get(insight::page))
         .route("/insight/export/{name}", get(insight::export))
         .route("/papers", get(papers::page))
+        .route("/papers/tags", post(papers::tag))
+        .route("/papers/export/{name}", get(papers::export))
         .route(
             "/papers/add",
             post(upload::add).layer(limit(app.service.limits().body_bytes)),

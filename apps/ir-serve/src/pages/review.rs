@@ -18,7 +18,8 @@ use super::parameters::{FormParameters, PathParameter, UrlParameters};
 use crate::app::App;
 use crate::error::ServiceError;
 use crate::published::PublishedState;
-use crate::store::{Annotation, AnnotationStatus, Job, StoreError, Verdict};
+use crate::service::Service;
+use crate::store::{Annotation, AnnotationStatus, Job, JobStatus, StoreError, Verdict};
 
 /// Annotations on a page of the queue.
 const PAGE: usize = 20;
@@ -115,7 +116,7 @@ pub(super) async fn page(
         (pagination(parameters.page(), has_next, |page| page_url("/review", &[("show", queue.name())], page)))
         // The number of accepted questions would tell verdicts.
         @if queue != Queue::Second {
-            (publication(&jobs, has_changes, files, &annotations, state.as_deref()))
+            (publication(&app.service, &jobs, has_changes, files, &annotations, state.as_deref()))
         }
         (agreement(&verdicts))
     };
@@ -213,7 +214,28 @@ pub(super) async fn review(
     )))
 }
 
+/// Numbers of the answers that wait for their vectors.
+fn vectors(service: &Service) -> Markup {
+    let waiting = service.waiting_for_vectors().unwrap_or(0);
+    let encoding = service.encoding();
+    html! {
+        @if waiting > 0 {
+            p role="status" {
+                (count(waiting, "answer")) " without " @if waiting == 1 { "its vector" } @else { "their vectors" }
+                ": searches rank by BM25 alone what waits for a vector. "
+                @if let Some((done, total)) = encoding.progress { "Encoded: " (done) " of " (total) " texts." }
+            }
+            @if let Some(error) = &encoding.error {
+                p.error role="alert" { (error) ". The next publication or start tries again." }
+            } @else if encoding.is_stopped {
+                p.hint { "The next publication or start encodes them." }
+            }
+        }
+    }
+}
+
 fn publication(
+    service: &Service,
     jobs: &[Job],
     has_changes: bool,
     files: [u64; 3],
@@ -238,6 +260,10 @@ fn publication(
             }
             @if files.iter().any(|number| *number > 0) {
                 p { "Folder of papers: " (numbers(files)) ". " a href="/files" { "List them" } }
+            }
+            (vectors(service))
+            @if service.encoding().progress.is_some() {
+                form method="post" action="/abort" { button.plain { "Stop encoding" } }
             }
             form method="post" action="/publish" { button { "Publish" } }
             @if !jobs.is_empty() {
@@ -290,6 +316,7 @@ pub(super) async fn job(
             p { "Searches have the last published state until the end. This page loads itself again." }
             form method="post" action="/abort" { button.danger { "Abort" } }
         }
+        @if job.status == JobStatus::Finished { (vectors(&app.service)) }
         @if let Some(error) = &job.error { p.error role="alert" { (error) ". The published state is unchanged." } }
         p.hint {
             "Started " (time(job.enqueued_at)) " UTC"

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use super::access::Visitor;
 use super::error::PageError;
-use super::export::file;
+use super::export::{csv_line, file};
 use super::guard::is_logged;
 use super::layout::{count, page_url, pagination, slice_of};
 use super::parameters::UrlParameters;
@@ -127,8 +127,8 @@ pub(super) async fn csv(
         .run_search(move |service| {
             let state = service.published()?;
             let papers = service.ask_every_paper(&state, &question)?;
-            let header = line(COLUMNS.map(str::to_owned));
-            let rows = papers.iter().map(|paper| line(fields(paper, &site)));
+            let header = csv_line(COLUMNS.map(str::to_owned));
+            let rows = papers.iter().map(|paper| csv_line(fields(paper, &site)));
             Ok([header].into_iter().chain(rows).collect::<String>())
         })
         .await?;
@@ -162,23 +162,4 @@ fn fields(row: &PaperAnswer<'_>, site: &str) -> [String; 12] {
         text(row.answer.map(|(_, score)| score.to_string())),
         text(frame.map(|frame| format!("{site}{}", sentence_url(frame)))),
     ]
-}
-
-/// Line of a file. Fields with commas, quotation marks or line breaks are between quotation marks.
-/// An apostrophe is before fields that a spreadsheet would take for formulas.
-fn line(fields: [String; 12]) -> String {
-    let fields = fields.map(|field| {
-        let is_negative = field.starts_with('-') && field.parse::<f64>().is_ok();
-        let field = if field.starts_with(['=', '+', '-', '@', '\t']) && !is_negative {
-            format!("'{field}")
-        } else {
-            field
-        };
-        if field.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", field.replace('"', "\"\""))
-        } else {
-            field
-        }
-    });
-    fields.join(",") + "\r\n"
 }

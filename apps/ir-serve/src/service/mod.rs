@@ -9,6 +9,7 @@ mod keys;
 mod paper_answers;
 mod question;
 mod reranking;
+mod tags;
 mod upload;
 
 use std::collections::BTreeMap;
@@ -33,10 +34,11 @@ pub use self::generation::{GeneratedAnswer, GenerationOutcome};
 pub(crate) use self::paper_answers::PaperAnswer;
 pub use self::question::{AnswerList, Question, ScoredAnswer, Suggestion};
 pub use self::reranking::RerankedText;
+pub(crate) use self::tags::{PaperTags, TAGS, own_tags};
 use crate::config::{Collection, Limits, ServiceConfig, ServiceReranker};
 use crate::error::ServiceError;
 use crate::published::{CACHED_VECTORS, PublishConfig, PublishedState};
-use crate::publisher::Publisher;
+use crate::publisher::{EncodingState, Publisher};
 use crate::query_log::QueryLog;
 use crate::request_permit::RequestPermit;
 use crate::store::{
@@ -91,7 +93,6 @@ impl Service {
             encoder: config.encoder.map(Into::into),
             questions: config.questions,
             reranker: config.reranker.clone(),
-            encoded: Arc::default(),
         };
         let publisher = Publisher::start(Arc::clone(&store), publishing)?;
         let log = QueryLog::start(Arc::clone(&store), config.log_queries)?;
@@ -197,7 +198,8 @@ impl Service {
         Ok(self.store.delete(ids)?)
     }
 
-    /// Starts to publish the documents and the questions of accepted annotations.
+    /// Starts to publish the documents and the questions of accepted annotations. With an encoder,
+    /// their vectors follow after the end of the job ([`Service::waiting_for_vectors`]).
     ///
     /// # Errors
     /// The disk is full or fails.
@@ -214,7 +216,8 @@ impl Service {
         Ok(self.store.was_given_up(&self.store.content_hash()?)?)
     }
 
-    /// Aborts publications that wait or run, and returns the ids of their jobs.
+    /// Aborts publications that wait or run, and returns the ids of their jobs. Stops the encoding
+    /// of answers that wait for vectors until the next publication or start.
     ///
     /// # Errors
     /// The disk is full or fails.
@@ -243,6 +246,20 @@ impl Service {
         self.publisher.encoded_texts()
     }
 
+    /// Returns the number of published answers that wait for their vectors, which are encoded in
+    /// the background: they are ranked by BM25 alone.
+    ///
+    /// # Errors
+    /// [`ServiceError::Loading`] until the published state is loaded.
+    pub fn waiting_for_vectors(&self) -> Result<usize, ServiceError> {
+        Ok(self.published()?.waiting_for_vectors())
+    }
+
+    /// State of the encoding in the background.
+    pub(crate) fn encoding(&self) -> EncodingState {
+        self.publisher.encoding()
+    }
+
     /// Number of queries that could not be logged.
     #[must_use]
     pub fn unlogged_queries(&self) -> u64 {
@@ -255,10 +272,10 @@ impl Service {
     /// A limit is exceeded, nothing is published yet, or the encoder fails.
     pub fn ask(&self, question: &Question) -> Result<AnswerList, ServiceError> {
         let start = Instant::now();
-        let search = self.question_search(question)?;
+        let (search, filters) = self.question_search(question)?;
         let state = Arc::clone(&search.state);
         let found = self.searches.search(search)?;
-        self.answer_list(question, &state, found, start)
+        self.answer_list(question, &state, found, filters, start)
     }
 
     /// Completes a typed text: at most `limit` suggestions. Those that start with the typed text
@@ -290,10 +307,10 @@ impl Service {
     /// [`Service::ask`] for tasks: it blocks only if [`Service::blocks`].
     pub(crate) async fn ask_async(&self, question: &Question) -> Result<AnswerList, ServiceError> {
         let start = Instant::now();
-        let search = self.question_search(question)?;
+        let (search, filters) = self.question_search(question)?;
         let state = Arc::clone(&search.state);
         let found = self.searches.search_async(search).await?;
-        self.answer_list(question, &state, found, start)
+        self.answer_list(question, &state, found, filters, start)
     }
 
     /// Returns `true` if a question would block its task: without an encoder, the search runs on
@@ -302,21 +319,26 @@ impl Service {
         !self.has_encoder() || question.explain || !question.filters.is_empty()
     }
 
-    /// The search of a question in the published state.
-    fn question_search(&self, question: &Question) -> Result<QuestionSearch, ServiceError> {
+    /// The search of a question in the published state, and its filters.
+    fn question_search(
+        &self,
+        question: &Question,
+    ) -> Result<(QuestionSearch, FilterWarnings), ServiceError> {
         self.check_query(&question.text, question.limit)?;
         check_user(&question.user)?;
         let state = self.published()?;
+        let (filters, warnings) = self.with_tags(&question.filters, &state)?;
         let index = state.index();
-        let filter = filter(&question.filters, |predicate| index.select(predicate));
-        Ok(QuestionSearch {
+        let filter = filter(&filters, |predicate| index.select(predicate));
+        let search = QuestionSearch {
             text: question.text.clone(),
             limit: question.limit,
             filter,
             reranks: true,
             state,
             _permit: RequestPermit::current(),
-        })
+        };
+        Ok((search, FilterWarnings { filters, warnings }))
     }
 
     /// The answers that were found in a state, after logging the question.
@@ -325,6 +347,10 @@ impl Service {
         question: &Question,
         state: &PublishedState,
         found: QuestionHits,
+        FilterWarnings {
+            filters,
+            mut warnings,
+        }: FilterWarnings,
         start: Instant,
     ) -> Result<AnswerList, ServiceError> {
         let index = state.index();
@@ -361,7 +387,11 @@ impl Service {
         }
         // The frames of a document have the same fields.
         let documents = index.frames().chunk_by(|a, b| a.paper == b.paper);
-        let mut warnings = filter_warnings(&question.filters, documents.map(|it| &it[0].metadata));
+        warnings.extend(filter_warnings(
+            &filters,
+            documents.map(|it| &it[0].metadata),
+        ));
+        warnings.extend(state.vector_warning());
         if let (Some(warning), Some(reranker)) = (found.warning, &self.reranker) {
             reranker.count_timeout();
             warnings.push(warning);
@@ -475,6 +505,12 @@ impl Service {
         }
         Ok(())
     }
+}
+
+/// Filters of a question without conditions on tags, and warnings of these conditions.
+struct FilterWarnings {
+    filters: Vec<Predicate>,
+    warnings: Vec<String>,
 }
 
 /// The record of a paper: its chunks or questions with answers, and its fields, with the id as

@@ -40,7 +40,8 @@ impl Service {
         self.check_query(&question.text, 0)?;
         check_user(&question.user)?;
         let index = state.index();
-        let passing = filter(&question.filters, |predicate| index.select(predicate));
+        let (filters, _) = self.with_tags(&question.filters, state)?;
+        let passing = filter(&filters, |predicate| index.select(predicate));
         let found = self.searches.search(QuestionSearch {
             text: question.text.clone(),
             limit: index.frames().len().min(CANDIDATES),

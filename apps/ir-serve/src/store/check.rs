@@ -35,89 +35,11 @@ impl Store {
     /// The first damage, also a file that cannot be read; [`StoreError::Canceled`] if `progress`
     /// requests a stop.
     pub fn check(&self, progress: &mut dyn Progress) -> Result<CheckedStore, StoreError> {
-        let mut report = |stage: &str, done: u64, total: Option<u64>| match progress
-            .report(stage, done, total)
-        {
-            Flow::Stop => Err(StoreError::Canceled),
-            Flow::Continue => Ok(()),
-        };
-        report("checking pages", 0, None)?;
-        let connection = self.reader()?;
-        let result = check_pages(&connection, &self.path, "integrity_check")
-            .and_then(|()| self.check_contents(&connection, &mut report))
-            .map_err(|error| damage_of(error, &self.path));
+        let result = check_file(&self.reader()?, &self.path, progress);
         if let Err(error @ StoreError::DamagedPages { .. }) = &result {
             mark(&self.path, error);
         }
         result
-    }
-
-    /// Checks the records of the documents and the vectors.
-    fn check_contents(
-        &self,
-        connection: &Connection,
-        mut report: impl FnMut(&str, u64, Option<u64>) -> Result<(), StoreError>,
-    ) -> Result<CheckedStore, StoreError> {
-        let count = |table: &str| {
-            let count = format!("SELECT count(*) FROM {table}");
-            connection.query_row(&count, [], |row| row.get::<_, u64>(0))
-        };
-        let damaged = |found: String| StoreError::DamagedPages {
-            path: self.path.clone(),
-            found,
-        };
-        let mut checked = CheckedStore::default();
-        let total = count("contents")?;
-        let mut select = connection.prepare("SELECT hash, record FROM contents")?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            let (hash, record): ([u8; 32], String) = (row.get(0)?, row.get(1)?);
-            if sha256(record.as_bytes()) != hash {
-                return Err(damaged(self.owner(connection, &hash)?));
-            }
-            checked.records += 1;
-            if checked.records.is_multiple_of(REPORTED) {
-                report("checking records", checked.records, Some(total))?;
-            }
-        }
-        for table in ["documents", "published_documents"] {
-            let lost = format!(
-                "SELECT id FROM {table} WHERE hash NOT IN (SELECT hash FROM contents) LIMIT 1"
-            );
-            let mut select = connection.prepare(&lost)?;
-            if let Some(row) = select.query([])?.next()? {
-                let id: String = row.get(0)?;
-                return Err(damaged(format!("no record of document {id:?}")));
-            }
-        }
-        let total = count("vectors")?;
-        let mut select = connection.prepare("SELECT vector, checksum FROM vectors")?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            let (vector, expected): (Vec<u8>, Option<i64>) = (row.get(0)?, row.get(1)?);
-            if expected.is_some_and(|expected| expected != checksum(&vector)) {
-                return Err(damaged("a vector with another checksum".to_owned()));
-            }
-            checked.vectors += 1;
-            checked.vectors_without_checksum += u64::from(expected.is_none());
-            if checked.vectors.is_multiple_of(REPORTED) {
-                report("checking vectors", checked.vectors, Some(total))?;
-            }
-        }
-        Ok(checked)
-    }
-
-    /// Names the document of a damaged record.
-    fn owner(&self, connection: &Connection, hash: &[u8; 32]) -> Result<String, StoreError> {
-        let mut select = connection.prepare(
-            "SELECT id FROM documents WHERE hash = ?1
-             UNION SELECT id FROM published_documents WHERE hash = ?1 LIMIT 1",
-        )?;
-        let mut rows = select.query([hash])?;
-        Ok(match rows.next()? {
-            Some(row) => format!("the record of document {:?}", row.get::<_, String>(0)?),
-            None => "a record of no document".to_owned(),
-        })
     }
 
     /// A further connection, which only reads and does not keep other threads waiting.
@@ -127,6 +49,90 @@ impl Store {
         connection.busy_timeout(Duration::from_secs(10))?;
         Ok(connection)
     }
+}
+
+/// Checks the pages, the records of the documents and the vectors of a store. Errors name `path`.
+pub(super) fn check_file(
+    connection: &Connection,
+    path: &str,
+    progress: &mut dyn Progress,
+) -> Result<CheckedStore, StoreError> {
+    let mut report =
+        |stage: &str, done: u64, total: Option<u64>| match progress.report(stage, done, total) {
+            Flow::Stop => Err(StoreError::Canceled),
+            Flow::Continue => Ok(()),
+        };
+    report("checking pages", 0, None)?;
+    check_pages(connection, path, "integrity_check")
+        .and_then(|()| check_contents(connection, path, &mut report))
+        .map_err(|error| damage_of(error, path))
+}
+
+/// Checks the records of the documents and the vectors.
+fn check_contents(
+    connection: &Connection,
+    path: &str,
+    mut report: impl FnMut(&str, u64, Option<u64>) -> Result<(), StoreError>,
+) -> Result<CheckedStore, StoreError> {
+    let count = |table: &str| {
+        let count = format!("SELECT count(*) FROM {table}");
+        connection.query_row(&count, [], |row| row.get::<_, u64>(0))
+    };
+    let damaged = |found: String| StoreError::DamagedPages {
+        path: path.to_owned(),
+        found,
+    };
+    let mut checked = CheckedStore::default();
+    let total = count("contents")?;
+    let mut select = connection.prepare("SELECT hash, record FROM contents")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (hash, record): ([u8; 32], String) = (row.get(0)?, row.get(1)?);
+        if sha256(record.as_bytes()) != hash {
+            return Err(damaged(owner(connection, &hash)?));
+        }
+        checked.records += 1;
+        if checked.records.is_multiple_of(REPORTED) {
+            report("checking records", checked.records, Some(total))?;
+        }
+    }
+    for table in ["documents", "published_documents"] {
+        let lost =
+            format!("SELECT id FROM {table} WHERE hash NOT IN (SELECT hash FROM contents) LIMIT 1");
+        let mut select = connection.prepare(&lost)?;
+        if let Some(row) = select.query([])?.next()? {
+            let id: String = row.get(0)?;
+            return Err(damaged(format!("no record of document {id:?}")));
+        }
+    }
+    let total = count("vectors")?;
+    let mut select = connection.prepare("SELECT vector, checksum FROM vectors")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (vector, expected): (Vec<u8>, Option<i64>) = (row.get(0)?, row.get(1)?);
+        if expected.is_some_and(|expected| expected != checksum(&vector)) {
+            return Err(damaged("a vector with another checksum".to_owned()));
+        }
+        checked.vectors += 1;
+        checked.vectors_without_checksum += u64::from(expected.is_none());
+        if checked.vectors.is_multiple_of(REPORTED) {
+            report("checking vectors", checked.vectors, Some(total))?;
+        }
+    }
+    Ok(checked)
+}
+
+/// Names the document of a damaged record.
+fn owner(connection: &Connection, hash: &[u8; 32]) -> Result<String, StoreError> {
+    let mut select = connection.prepare(
+        "SELECT id FROM documents WHERE hash = ?1
+         UNION SELECT id FROM published_documents WHERE hash = ?1 LIMIT 1",
+    )?;
+    let mut rows = select.query([hash])?;
+    Ok(match rows.next()? {
+        Some(row) => format!("the record of document {:?}", row.get::<_, String>(0)?),
+        None => "a record of no document".to_owned(),
+    })
 }
 
 /// Check of the pages of a store in the background. Dropping it ends the check.

@@ -234,9 +234,11 @@ impl Store {
         }
     }
 
-    /// Makes a publication the published state, and forgets records that no state has.
+    /// Makes a publication the published state, and forgets records that no state has, and failed
+    /// attempts to encode texts.
     pub(crate) fn set_published(&self, publication: &Publication) -> Result<(), StoreError> {
         self.write(|transaction| {
+            transaction.execute("DELETE FROM encoding_attempts", [])?;
             transaction.execute("DELETE FROM published_documents", [])?;
             for (id, hash) in &publication.documents {
                 let mut insert = transaction

@@ -13,6 +13,10 @@ pub enum StoreError {
     },
     #[error("{path}: expected a folder, found a file")]
     NotAFolder { path: String },
+    #[error("{path}: expected a data folder, found no store")]
+    NoStore { path: String },
+    #[error("{path}: expected a new or an empty folder, found a file or a folder with files")]
+    NotEmpty { path: String },
     #[error("{path}: in use by another server")]
     InUse { path: String },
     #[error("{path}: expected a store of ir-serve, found another database")]
@@ -37,6 +41,8 @@ pub enum StoreError {
     NoMerge { id: i64, target: i64 },
     #[error("annotation {id}: not found")]
     NoAnnotation { id: i64 },
+    #[error("tags of a paper: expected at most {limit}, found {found}")]
+    Tags { limit: usize, found: usize },
     #[error("canceled")]
     Canceled,
     #[error("store: {}{}", .0, advice(.0))]

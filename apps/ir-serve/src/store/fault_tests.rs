@@ -347,7 +347,7 @@ fn vectors_of_other_texts_are_deleted() {
     }
 }
 
-/// A store of the first version gets the columns of the second.
+/// A store of the first version gets the columns of the second; so does its copy.
 #[test]
 fn older_stores_are_migrated() {
     let folder = TempDir::new().unwrap();
@@ -359,10 +359,17 @@ fn older_stores_are_migrated() {
     old.pragma_update(None, "application_id", 0x6972_7161)
         .unwrap();
     old.pragma_update(None, "user_version", 1).unwrap();
+    let copy = TempDir::new().unwrap();
+    back_up(folder.path(), copy.path(), &mut NoProgress).unwrap();
+    let version = "PRAGMA user_version";
+    let version = old.query_row(version, [], |row| row.get::<_, i64>(0));
+    assert_eq!(version.unwrap(), 1);
     drop(old);
-    let store = Store::open(folder.path()).unwrap();
-    assert_eq!(store.unfinished_jobs().unwrap(), ["j"]);
-    store.start_jobs(&["j".to_owned()], &[7; 32]).unwrap();
+    for folder in [&folder, &copy] {
+        let store = Store::open(folder.path()).unwrap();
+        assert_eq!(store.unfinished_jobs().unwrap(), ["j"]);
+        store.start_jobs(&["j".to_owned()], &[7; 32]).unwrap();
+    }
 }
 
 /// Documents of files that an older version read, and that were changed over REST.
@@ -380,7 +387,10 @@ fn file_versions_of_older_stores_are_migrated() {
         );
         old.set_files(&[file]).unwrap();
     }
-    old.execute("DROP TABLE read_documents; PRAGMA user_version = 6");
+    old.execute(
+        "DROP TABLE read_documents; DROP TABLE encoding_attempts; DROP TABLE tags;
+         PRAGMA user_version = 6",
+    );
     drop(old);
     let store = Store::open(folder.path()).unwrap();
     store.delete(Some(&["tea".to_owned()])).unwrap();

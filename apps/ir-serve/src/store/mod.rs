@@ -8,6 +8,7 @@
 //! the new state after a crash.
 
 mod annotations;
+mod backup;
 mod check;
 mod damage;
 mod dataset_annotations;
@@ -18,6 +19,7 @@ mod jobs;
 mod keys;
 mod query_log;
 mod schema;
+mod tags;
 mod vectors;
 
 use std::fs::{self, File, TryLockError};
@@ -31,6 +33,7 @@ use sha2::{Digest, Sha256};
 
 pub(crate) use annotations::AnnotationPosition;
 pub use annotations::{Annotation, AnnotationStatus, NewAnnotation, Verdict};
+pub use backup::{QUESTION_FILE, back_up};
 pub(crate) use check::BackgroundCheck;
 pub use check::CheckedStore;
 pub use dataset_annotations::{DatasetAnnotation, NewDatasetAnnotation};
@@ -39,6 +42,7 @@ pub use documents::{AddedDocuments, DocumentState, Origin, PublishedQuestion, St
 pub use error::StoreError;
 pub(crate) use files::ReadDocument;
 pub use files::{FileProblem, FileStatus, FolderReading};
+pub(crate) use jobs::MAX_ATTEMPTS;
 pub use jobs::{Job, JobStatus};
 pub use keys::KeyRole;
 pub(crate) use keys::{random_hex, role_of};
@@ -88,7 +92,7 @@ impl Store {
             },
             TryLockError::Error(source) => fail(&lock_path)(source),
         })?;
-        let file = folder.join("store.sqlite");
+        let file = folder.join(schema::DATABASE);
         let path = file.display().to_string();
         let mut connection = Connection::open(&file)?;
         connection.busy_timeout(Duration::from_secs(10))?;

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use ir_core::{Fnv1a, Side};
 use rusqlite::{OptionalExtension, params};
 
-use super::{Store, StoreError};
+use super::{MAX_ATTEMPTS, Store, StoreError};
 
 impl Store {
     /// The stored vector of a text by its SHA-256. A damaged one counts as absent: it is encoded
@@ -70,6 +70,31 @@ impl Store {
         })
     }
 
+    /// Counts an attempt to encode texts, before the texts are encoded, so that a process that is
+    /// killed leaves it. Returns `false` instead if the process ended [`MAX_ATTEMPTS`] times since
+    /// vectors were stored or the attempts were forgotten.
+    pub(crate) fn start_encoding(&self) -> Result<bool, StoreError> {
+        self.write(|transaction| {
+            let attempts = "SELECT attempts FROM encoding_attempts";
+            let attempts = transaction.query_row(attempts, [], |row| row.get::<_, i64>(0));
+            let attempts = attempts.optional()?.unwrap_or(0);
+            let is_started = attempts < MAX_ATTEMPTS;
+            if is_started {
+                let replace = "INSERT OR REPLACE INTO encoding_attempts VALUES (1, ?)";
+                transaction.execute(replace, [attempts + 1])?;
+            }
+            Ok(is_started)
+        })
+    }
+
+    /// Forgets the attempts to encode texts, which ended in order or are to be repeated.
+    pub(crate) fn forget_encoding_attempts(&self) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            transaction.execute("DELETE FROM encoding_attempts", [])?;
+            Ok(())
+        })
+    }
+
     /// Stores vectors of texts, all or none. `vectors` is row-major `[hashes.len(), dim]`.
     pub(crate) fn set_vectors(
         &self,
@@ -80,6 +105,7 @@ impl Store {
         dim: usize,
     ) -> Result<(), StoreError> {
         self.write(|transaction| {
+            transaction.execute("DELETE FROM encoding_attempts", [])?;
             for (hash, vector) in hashes.iter().zip(vectors.chunks_exact(dim.max(1))) {
                 let bytes: Vec<u8> = vector
                     .iter()

@@ -160,3 +160,56 @@ fn files_are_added_and_published() {
         1
     );
 }
+
+#[test]
+fn tags_are_edited_on_the_page_of_a_paper() {
+    let site = Site::new(
+        vec![document("a", "old", 2001), document("b", "new", 2020)],
+        false,
+    );
+    let client = site.client();
+    assert!(!client.get("/papers").ok().contains("name=\"tag\""));
+    let tag = |id: &str, name: &str, value: &str| {
+        let reply = client.post("/papers/tags", &[("doc", id), (name, value)]);
+        assert_eq!(reply.status, StatusCode::SEE_OTHER, "{}", reply.body);
+    };
+    let hostile = HOSTILE.replace(',', "");
+    tag("a", "add", &format!(" to  read,, {hostile}"));
+    tag("b", "add", "to read");
+    let page = client.get("/document/a");
+    page.has("Remove<span class=\"visually-hidden\"> tag to read</span>");
+    let list = client.get("/papers?sort=tags");
+    list.has("<option value=\"to read\">to read (2)</option>");
+    list.has("All as CSV");
+    for page in [&page, &list] {
+        assert!(!page.body.contains(HOSTILE), "{}", page.body);
+    }
+    tag("a", "remove", "to read");
+    let list = client.get("/papers?tag=to+read");
+    assert_eq!(titles(list.ok()), ["Tea new"]);
+    list.has("<option value=\"to read\" selected>to read (1)</option>");
+    list.has("These as CSV");
+    // Searches have the filter.
+    let found = client.get("/?q=tea&tag=to+read");
+    found.has("Tea new");
+    assert!(!found.ok().contains("href=\"/document/a"), "{}", found.body);
+    let csv = client.get("/papers/export/papers.csv?tag=to+read");
+    let lines: Vec<&str> = csv.body.split("\r\n").collect();
+    let header = "doc_id,title,authors,year,venue,doi,arxiv,url,answers,tags";
+    assert_eq!(lines[0], header);
+    assert!(
+        lines[1].starts_with("b,Tea new,") && lines[1].ends_with(",to read"),
+        "{lines:?}"
+    );
+    assert_eq!(lines.len(), 3);
+    let json = client.get("/papers/export/papers.json?sort=year");
+    let records: serde_json::Value = serde_json::from_str(&json.body).unwrap();
+    assert_eq!(records[0]["doc_id"], "a");
+    assert_eq!(records[1]["tags"], serde_json::json!(["to read"]));
+    let reply = client.post("/papers/tags", &[("doc", "a"), ("add", &"x".repeat(101))]);
+    assert_eq!(reply.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let reply = client.post("/papers/tags", &[("doc", "none"), ("add", "x")]);
+    assert_eq!(reply.status, StatusCode::NOT_FOUND);
+    let reply = client.get("/papers/export/papers.xml");
+    reply.has_part(StatusCode::NOT_FOUND, "This file does not exist.");
+}

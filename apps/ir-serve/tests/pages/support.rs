@@ -142,6 +142,7 @@ impl Site {
         let job = || self.service.job(&id).unwrap().unwrap();
         wait_until(|| job().status.is_end());
         assert_eq!(job().error, None);
+        wait_until(|| self.service.waiting_for_vectors().unwrap() == 0);
     }
 
     /// The query log, once everything that was logged before is written. Asks a further question,

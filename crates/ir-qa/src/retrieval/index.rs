@@ -9,7 +9,7 @@ use ir_core::{
     Distinct, DocFilter, DocIds, DocNum, DocSet, Document, Encoded, Encoder, Explanation, Flow,
     NoProgress, Predicate, Progress, Ranking, Retriever, Rewritten, Search, SearchError, Side,
 };
-use ir_knn::{FlatIndex, VectorError, VectorSimilarity};
+use ir_knn::{FlatIndex, VectorSimilarity};
 
 use super::distinct_sentences::SentenceIds;
 use super::length::LengthScaled;
@@ -106,12 +106,18 @@ impl AnswerIndex {
         let questions = frames.iter().flat_map(|frame| &frame.questions);
         let questions: Vec<&str> = questions.map(|question| &*question.text).collect();
         let questions = encode(&*encoder, Side::Query, &questions, progress)?;
-        let vectors = FrameVectors { answers, questions };
+        let vectors = FrameVectors {
+            answers,
+            questions,
+            ..FrameVectors::default()
+        };
         Self::with_vectors(frames, config, encoder, vectors)
     }
 
     /// Indexes frames for cosine + α·BM25 with vectors that were encoded before; `encoder` encodes
-    /// what users ask.
+    /// what users ask. The cosine of a text of [`FrameVectors::missing`] is left out: an answer has
+    /// the score of its other vectors or, without one, α·BM25, and is no hit if it has no word of
+    /// the question.
     ///
     /// # Errors
     /// Frames with equal ids, an α that is negative or not finite, a parameter outside its range,
@@ -123,7 +129,8 @@ impl AnswerIndex {
         vectors: FrameVectors,
     ) -> Result<Self, AnswerIndexError> {
         config.check()?;
-        let (frames, vectors) = sorted_with_vectors(frames, vectors, encoder.dim())?;
+        vectors.check(&frames, encoder.dim())?;
+        let (frames, rows) = sorted_with_rows(frames)?;
         let scaled = |scores| -> TextRetriever {
             let (exponent, words) = (config.length_exponent, config.function_words);
             if exponent == 0.0 {
@@ -141,20 +148,19 @@ impl AnswerIndex {
             let frames = frames.iter();
             frames.flat_map(|frame| iter::repeat(frame).zip(&frame.questions))
         };
-        let mut ids: Vec<&str> = frames.iter().map(|frame| &*frame.id).collect();
-        ids.extend(all().map(|(frame, _)| &*frame.id));
-        let question_vectors = vectors.questions;
-        let mut vectors = vectors.answers;
-        vectors.extend_from_slice(&question_vectors);
-        let answer_vectors = vector_retriever(&encoder, ids.into_iter().collect(), vectors)?;
+        let answer_ids = frames.iter().map(|frame| &*frame.id);
+        let ids = answer_ids.chain(all().map(|(frame, _)| &*frame.id));
+        let texts = ids.zip(rows.iter().copied());
+        let answer_vectors = vector_retriever(&encoder, texts, &vectors)?;
 
-        let rows = question_vectors.chunks_exact(encoder.dim().max(1));
-        let rows = rows
-            .zip(all())
-            .filter(|(_, (_, question))| is_shown(question));
-        let rows: Vec<f32> = rows.flat_map(|(row, _)| row).copied().collect();
-        let ids = (0..question_places.len()).map(|n| n.to_string());
-        let question_vectors = vector_retriever(&encoder, ids.collect(), rows)?;
+        let rows = rows[frames.len()..].iter().copied();
+        let shown = all()
+            .zip(rows)
+            .filter(|((_, question), _)| is_shown(question));
+        let texts = (0_usize..)
+            .zip(shown)
+            .map(|(n, (_, row))| (n.to_string(), row));
+        let question_vectors = vector_retriever(&encoder, texts, &vectors)?;
 
         let names = ["BM25", "cosine"];
         let answers = WeightedSum::new([(answers, config.alpha), (answer_vectors, 1.0)])?;
@@ -377,45 +383,22 @@ fn sorted_by_id(mut frames: Vec<Frame>) -> Result<Vec<Frame>, AnswerIndexError> 
     }
 }
 
-/// Frames by ascending id, with their vectors in the same order.
-fn sorted_with_vectors(
-    frames: Vec<Frame>,
-    vectors: FrameVectors,
-    dim: usize,
-) -> Result<(Vec<Frame>, FrameVectors), AnswerIndexError> {
-    let questions: usize = frames.iter().map(|frame| frame.questions.len()).sum();
-    for (texts, values) in [
-        (frames.len(), vectors.answers.len()),
-        (questions, vectors.questions.len()),
-    ] {
-        if texts * dim != values {
-            return Err(AnswerIndexError::Vectors(VectorError::Values {
-                documents: texts,
-                dim,
-                found: values,
-            }));
-        }
-    }
-    if frames.is_sorted_by(|a, b| a.id < b.id) {
-        return Ok((frames, vectors));
-    }
+/// Frames by ascending id, and the rows of [`FrameVectors`] of their answers, then of their
+/// questions.
+fn sorted_with_rows(frames: Vec<Frame>) -> Result<(Vec<Frame>, Vec<usize>), AnswerIndexError> {
     let mut rows = Vec::with_capacity(frames.len());
-    let mut question = 0;
+    let mut question = frames.len();
     for (answer, frame) in frames.into_iter().enumerate() {
         let next = question + frame.questions.len();
         rows.push((frame, answer, question..next));
         question = next;
     }
     rows.sort_unstable_by(|a, b| a.0.id.cmp(&b.0.id));
-    let mut sorted = FrameVectors::default();
-    for (_, answer, questions) in &rows {
-        let values = &vectors.answers[answer * dim..][..dim];
-        sorted.answers.extend_from_slice(values);
-        let values = &vectors.questions[questions.start * dim..questions.end * dim];
-        sorted.questions.extend_from_slice(values);
-    }
+    let answers = rows.iter().map(|(_, answer, _)| *answer);
+    let questions = rows.iter().flat_map(|(.., questions)| questions.clone());
+    let numbers = answers.chain(questions).collect();
     let frames = rows.into_iter().map(|(frame, ..)| frame).collect();
-    Ok((sorted_by_id(frames)?, sorted))
+    Ok((sorted_by_id(frames)?, numbers))
 }
 
 /// Frames and questions that users see: displayable and generated ones.
@@ -543,14 +526,20 @@ fn index_error(error: impl std::error::Error + Send + Sync + 'static) -> AnswerI
     AnswerIndexError::Index(Box::new(error))
 }
 
-/// Cosine of the query's vector and of vectors with ids, which may repeat.
-fn vector_retriever(
+/// Cosine of the query's vector and of the vectors of texts: ids, which may repeat, and rows. Texts
+/// without a vector are left out.
+fn vector_retriever<I: AsRef<str>>(
     encoder: &Arc<dyn Encoder>,
-    ids: DocIds,
-    vectors: Vec<f32>,
+    texts: impl Iterator<Item = (I, usize)>,
+    vectors: &FrameVectors,
 ) -> Result<TextRetriever, AnswerIndexError> {
     let (dim, similarity) = (encoder.dim(), VectorSimilarity::Cosine);
-    let index = FlatIndex::from_row_major(ids, dim, vectors, similarity)?.with_codes();
+    let (mut ids, mut values) = (DocIds::default(), Vec::new());
+    for (id, row) in texts.filter(|(_, row)| !vectors.missing.contains(row)) {
+        ids.push(id.as_ref()).map_err(index_error)?;
+        values.extend_from_slice(vectors.row(row, dim));
+    }
+    let index = FlatIndex::from_row_major(ids, dim, values, similarity)?.with_codes();
     Ok(Arc::new(Encoded::new(Arc::clone(encoder), index)))
 }
 

@@ -24,6 +24,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ir_core::Retriever;
+use ir_knn::VectorError;
 
 pub use error::AnswerIndexError;
 pub use function_words::FunctionWords;
@@ -128,6 +129,38 @@ pub struct FrameVectors {
     /// Vectors of all questions of the first frame, then of the second one, and so on, row-major
     /// `[questions, dim]`.
     pub questions: Vec<f32>,
+    /// Rows without a vector, such as of texts that are still to be encoded: rows of `answers`,
+    /// and rows of `questions` plus the number of frames. Their values are ignored.
+    pub missing: HashSet<usize>,
+}
+
+impl FrameVectors {
+    /// Checks the numbers of vectors.
+    fn check(&self, frames: &[Frame], dim: usize) -> Result<(), AnswerIndexError> {
+        let questions: usize = frames.iter().map(|frame| frame.questions.len()).sum();
+        for (documents, found) in [
+            (frames.len(), self.answers.len()),
+            (questions, self.questions.len()),
+        ] {
+            if documents * dim != found {
+                return Err(AnswerIndexError::Vectors(VectorError::Values {
+                    documents,
+                    dim,
+                    found,
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Vector of a row: of an answer or, after all answers, of a question.
+    fn row(&self, row: usize, dim: usize) -> &[f32] {
+        let answers = self.answers.len() / dim.max(1);
+        match row.checked_sub(answers) {
+            None => &self.answers[row * dim..][..dim],
+            Some(question) => &self.questions[question * dim..][..dim],
+        }
+    }
 }
 
 /// Answer to a question.

@@ -700,6 +700,7 @@ fn vectors_follow_their_frames() {
             questions.map(|question| &*question.text).collect(),
             Side::Query,
         ),
+        missing: HashSet::new(),
     };
     let index = |vectors| {
         AnswerIndex::with_vectors(reversed.clone(), &config, Arc::clone(&encoder), vectors)
@@ -724,4 +725,54 @@ fn vectors_follow_their_frames() {
         error.contains("expected 3 vectors of 5 values, found 10 values"),
         "{error}"
     );
+}
+
+#[test]
+fn answers_without_vectors_have_the_score_of_bm25() {
+    let encoder: Arc<dyn Encoder> = Arc::new(Letters);
+    let (config, frames) = (AnswerConfig::default(), frames());
+    let questions = frames.iter().flat_map(|frame| &frame.questions);
+    let questions: Vec<&str> = questions.map(|question| &*question.text).collect();
+    let answers: Vec<&str> = frames.iter().map(|frame| &*frame.answer).collect();
+    let vectors = FrameVectors {
+        answers: encoder.encode(Side::Document, &answers).unwrap(),
+        questions: encoder.encode(Side::Query, &questions).unwrap(),
+        // The answer and the question of f2, and the second question of f1.
+        missing: [2, 4, 5].into(),
+    };
+    let index = AnswerIndex::with_vectors(frames.clone(), &config, encoder, vectors).unwrap();
+    for question in ["grow tea", "coffee beans", "Asia"] {
+        let bm25 = bm25(question, &config);
+        let cosines = ["It grows in Asia.", "Where does tea grow?"];
+        let cosines = cosines.map(|text| cosine(question, text));
+        let expected = [
+            Some(0.05 * bm25[0] + cosine(question, "Tea is a drink.")),
+            Some(0.05 * bm25[1] + cosines[0].max(cosines[1])),
+            // No hit without a word of the question.
+            (bm25[2] > 0.0).then_some(0.05 * bm25[2]),
+        ];
+        let found = index.answers(question, 3, None).unwrap();
+        for (frame, expected) in frames.iter().zip(expected) {
+            let score = found.iter().find(|answer| answer.frame.id == frame.id);
+            let score = score.map(|answer| f64::from(answer.score));
+            let is_near = match (score, expected) {
+                (Some(score), Some(expected)) => (score - expected).abs() < 1e-6,
+                (score, expected) => score == expected,
+            };
+            assert!(is_near, "{question} {}: {score:?} {expected:?}", frame.id);
+        }
+    }
+    // A question without a vector is related by its words.
+    let related = |question| index.related_questions(question, &Search::top(9)).unwrap();
+    let texts = |question| -> Vec<String> {
+        let related = related(question).into_iter();
+        related
+            .map(|related| related.question.text.clone())
+            .collect()
+    };
+    assert_eq!(
+        texts("tea"),
+        ["Where does tea grow?", "generated tea question"]
+    );
+    assert_eq!(texts("drink"), ["Where does tea grow?"]);
 }

@@ -17,7 +17,7 @@ use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
 #[cfg(feature = "dense")]
 use ir_serve::ServiceReranker;
-use ir_serve::store::{Job, JobStatus, KeyRole, Store, StoreError};
+use ir_serve::store::{Job, JobStatus, KeyRole, QUESTION_FILE, Store, StoreError};
 use ir_serve::{
     BasePath, FolderRead, Limits, Server, Service, ServiceConfig, ServiceError, ServiceGenerator,
     ServiceQuestions, record_of,
@@ -57,7 +57,9 @@ has a button that reads the folder again while the service runs.
 The data folder has documents, annotations and the query log: one SQLite file.
 Its pages are checked in the background after the start; damage ends the server
 with an error. --check reads everything, with the checksums of documents and
-vectors, and serves nothing.
+vectors, and serves nothing. `ir backup` copies the folder while it is served.
+With --model, papers are found by BM25 first; their vectors follow while they
+are served, and the page Review says how many answers wait for them.
 The first start prints an admin key and a query key for REST, of which only
 hashes are stored; --new-keys replaces lost keys:
   curl -H \"Authorization: $KEY\" -d '{\"query\": {\"query\": \"What is ...?\"}}' \\
@@ -258,7 +260,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 /// Checks the store of a data folder.
 fn check(data: &Path, console: &Console) -> Result<()> {
     if !data.join("store.sqlite").is_file() {
-        bail!("{}: expected a data folder, found no store", data.display());
+        let path = data.display().to_string();
+        return Err(StoreError::NoStore { path }.into());
     }
     let store = match Store::open(data) {
         Err(StoreError::InUse { .. }) => bail!(
@@ -346,7 +349,7 @@ fn config(
         let file = args
             .questions
             .is_endpoint()
-            .then(|| data.join("questions.jsonl"));
+            .then(|| data.join(QUESTION_FILE));
         config.questions = Some(ServiceQuestions { generator, file });
     }
     if let Some(papers) = &args.papers
@@ -418,6 +421,13 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
         grouped(state.index().frames().len() as u64),
         grouped(state.documents().len() as u64)
     ));
+    match state.waiting_for_vectors() {
+        0 => {}
+        waiting => console.log(format_args!(
+            "{} answers wait for their vectors, which are encoded while they are served",
+            grouped(waiting as u64)
+        )),
+    }
     Ok(())
 }
 

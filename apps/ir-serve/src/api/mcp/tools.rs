@@ -14,9 +14,9 @@ use crate::api::query::check_filter_size;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::error::ServiceError;
-use crate::papers::{PaperOrder, PaperRecord, sorted_papers};
+use crate::papers::{PaperOrder, PaperRecord, PaperSelection, sorted_papers};
 use crate::published::{PublishedDocument, PublishedState};
-use crate::service::{Question, ScoredAnswer};
+use crate::service::{PaperTags, Question, ScoredAnswer};
 use crate::urls::sentence_url;
 
 /// Default number of answers.
@@ -55,6 +55,8 @@ struct ReadPaper {
 struct ListPapers {
     #[serde(default)]
     title: String,
+    #[serde(default)]
+    tag: String,
     #[serde(default)]
     sort: PaperOrder,
     #[serde(default)]
@@ -154,12 +156,13 @@ pub(super) fn list() -> Value {
         },
         {
             "name": "list_papers",
-            "description": "Lists the papers with titles, authors, years, venues and numbers of answer sentences.",
+            "description": "Lists the papers with titles, authors, years, venues, tags and numbers of answer sentences.",
             "annotations": {"readOnlyHint": true},
             "inputSchema": {
                 "type": "object",
                 "properties": {
                     "title": text("Words that titles contain"),
+                    "tag": text("Tag of the papers"),
                     "sort": {"enum": PaperOrder::ALL.map(PaperOrder::name), "default": PaperOrder::default().name()},
                     "descending": {"type": "boolean", "default": false},
                     "skip": {"type": "integer", "minimum": 0, "default": 0},
@@ -204,7 +207,13 @@ pub(super) async fn call(app: &Arc<App>, site: &str, mut params: Value) -> Resul
                 let message = format!("limit: expected at most {MAX_PAPERS}, found {limit}");
                 return Err(invalid(&name, &message));
             }
-            let list = app.run(move |service| Ok(paper_list(&*service.published()?, &request)));
+            let list = app.run(move |service| {
+                Ok(paper_list(
+                    &*service.published()?,
+                    &service.tags()?,
+                    &request,
+                ))
+            });
             list.await
         }
         _ => return Err(invalid(&name, "not found")),
@@ -332,11 +341,17 @@ fn paper_page(state: &PublishedState, request: &ReadPaper) -> Option<ToolResult>
     Some(ToolResult { texts, structured })
 }
 
-fn paper_list(state: &PublishedState, request: &ListPapers) -> ToolResult {
-    let papers = sorted_papers(state, request.sort, request.descending, &request.title);
+fn paper_list(state: &PublishedState, tags: &PaperTags, request: &ListPapers) -> ToolResult {
+    let selection = PaperSelection {
+        order: request.sort,
+        is_descending: request.descending,
+        words: request.title.clone(),
+        tag: request.tag.clone(),
+    };
+    let papers = sorted_papers(state, tags, &selection);
     let limit = request.limit.unwrap_or(PAPERS);
     let listed = papers.iter().skip(request.skip).take(limit);
-    let listed: Vec<PaperRecord> = listed.map(|paper| PaperRecord::from(*paper)).collect();
+    let listed: Vec<PaperRecord> = listed.map(|paper| PaperRecord::new(paper, tags)).collect();
     let structured = json!({"total": papers.len(), "papers": listed});
     ToolResult {
         texts: vec![structured.to_string()],

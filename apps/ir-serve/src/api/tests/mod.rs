@@ -9,6 +9,8 @@ mod openapi;
 mod papers;
 mod rerank;
 mod rescan;
+mod tags;
+mod vectors;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -60,6 +60,7 @@ fn papers_are_listed_in_an_order() {
         json!({
             "doc_id": "c", "title": "White coffee", "authors": [], "year": null, "venue": null,
             "doi": "10.1000/182", "arxiv": null, "url": "https://doi.org/10.1000/182", "answers": 2,
+            "tags": [],
         })
     );
     for (request, part) in [

@@ -19,13 +19,13 @@ use super::error::{PageError, status_of};
 use super::excerpt::question_words;
 use super::guard::is_logged;
 use super::layout::{count, name_input};
-use super::papers::citation_links;
+use super::papers::{citation_links, tag_forms};
 use super::parameters::{Parameters, PathParameter, UrlParameters};
 use super::search::question_input;
 use crate::app::App;
 use crate::error::ServiceError;
 use crate::published::{AnswerPosition, PublishedDocument, PublishedState};
-use crate::service::{DOCUMENT_ANSWERS, DocumentAnswers, Question, Service};
+use crate::service::{DOCUMENT_ANSWERS, DocumentAnswers, PaperTags, Question, Service};
 use crate::store::{Annotation, AnnotationStatus};
 use crate::urls::{document_url, sentence_hash, url};
 use marked_text::{language_of, marked, text_of};
@@ -57,6 +57,7 @@ struct InPaperResult {
     answers: DocumentAnswers,
     error: Option<ServiceError>,
     annotations: Vec<Annotation>,
+    tags: PaperTags,
 }
 
 /// Page of a document by the path.
@@ -172,6 +173,7 @@ fn find(service: &Service, id: &str, question: &Question) -> Result<InPaperResul
         answers,
         error,
         annotations,
+        tags: service.tags()?,
     })
 }
 
@@ -243,6 +245,7 @@ impl DocumentPage<'_> {
                 h1 { (document.title()) }
             }
             (self.metadata())
+            (tag_forms(document, &self.found.tags))
             @let too_long = usize::try_from(document.dropped.too_long).unwrap_or(usize::MAX);
             @if too_long > 0 {
                 p.hint { "Too long to be answers: " (count(too_long, "sentence")) "." }

@@ -18,13 +18,14 @@ use super::error::{PageError, status_of};
 use super::generated::generation_of;
 use super::guard::is_logged;
 use super::layout::{count, page_url, pagination, slice_of};
+use super::papers::tag_input;
 use super::parameters::{FormParameters, Parameters, UrlParameters};
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::error::ServiceError;
 use crate::papers::has_title_words;
 use crate::published::{PublishedState, is_displayed};
-use crate::service::{AnswerList, GeneratedAnswer, Question, Service, Suggestion};
+use crate::service::{AnswerList, GeneratedAnswer, Question, Service, Suggestion, TAGS};
 use crate::urls::url;
 use paper_hit::{PaperHit, papers, paragraphs};
 use without_answers::{home, no_answers};
@@ -48,6 +49,8 @@ struct SearchForm {
     to: String,
     /// Words of the titles that the filter lists.
     titles: String,
+    /// Tag of the papers; empty for all papers.
+    tag: String,
     page: usize,
     /// Number of the query in the log, on further pages of results.
     query: Option<i64>,
@@ -57,6 +60,8 @@ struct SearchForm {
 /// What is found for a form.
 struct SearchResult {
     state: Arc<PublishedState>,
+    /// Tags of papers with the numbers of papers.
+    tags: Vec<(String, usize)>,
     found: Result<Option<AnswerList>, ServiceError>,
     /// Suggestions: for a question without answers, or for the empty form.
     suggestions: Vec<Suggestion>,
@@ -77,6 +82,7 @@ impl SearchForm {
             from: parameters.text("from").to_owned(),
             to: parameters.text("to").to_owned(),
             titles: parameters.text("titles").to_owned(),
+            tag: parameters.text("tag").to_owned(),
             page: parameters.page(),
             query: parameters.number("query"),
             is_suggestion: parameters.text("suggested") == "1",
@@ -125,6 +131,12 @@ impl SearchForm {
                 strict: false,
             });
         }
+        if !self.tag.is_empty() {
+            filters.push(Predicate::OneOf {
+                name: TAGS.to_owned(),
+                values: vec![AttributeValue::Text(self.tag.clone())],
+            });
+        }
         let ids: Option<Vec<&String>> = match (&*self.documents, self.titles.trim()) {
             ([], "") => None,
             ([], _) => {
@@ -146,7 +158,7 @@ impl SearchForm {
     }
 
     fn has_filters(&self) -> bool {
-        let fields = [&*self.from, &self.to, self.titles.trim()];
+        let fields = [&*self.from, &self.to, self.titles.trim(), &self.tag];
         !(self.documents.is_empty() && fields.iter().all(|field| field.is_empty()))
     }
 
@@ -158,6 +170,7 @@ impl SearchForm {
             ("from", &self.from),
             ("to", &self.to),
             ("titles", &self.titles),
+            ("tag", &self.tag),
         ] {
             if !value.is_empty() {
                 parameters.push((name, value));
@@ -202,7 +215,7 @@ async fn respond(
         Ok(filters) => filters,
         Err(message) => {
             let content = html! {
-                (form_of(&form, &state))
+                (form_of(&form, &state, &[]))
                 p.error role="alert" { (message) }
             };
             let page = page_of(app, &form, &content);
@@ -239,7 +252,7 @@ async fn respond(
         Err(error) => status_of(error),
     };
     let content = html! {
-        (form_of(&form, &result.state))
+        (form_of(&form, &result.state, &result.tags))
         (results(&form, &result))
     };
     Ok((status, page_of(app, &form, &content)).into_response())
@@ -267,6 +280,7 @@ fn search(service: &Service, question: &Question) -> Result<SearchResult, Servic
         && (service.unfinished_jobs() > 0 || service.reading_state().progress.is_some());
     Ok(SearchResult {
         is_starting,
+        tags: service.tags()?.counts(&state),
         state,
         found,
         suggestions,
@@ -298,14 +312,14 @@ fn page_of(app: &App, form: &SearchForm, content: &Markup) -> Html<String> {
     app.page(title).current("/").html(content)
 }
 
-fn form_of(form: &SearchForm, state: &PublishedState) -> Markup {
+fn form_of(form: &SearchForm, state: &PublishedState, tags: &[(String, usize)]) -> Markup {
     html! {
         h1 .visually-hidden[!form.question.is_empty()] { "Search papers" }
         form.search role="search" action="/" {
             (question_input("Question", &form.question))
             details.filters open[form.has_filters() || !form.titles.is_empty()] {
                 summary { "Filters" }
-                (filter_inputs(form, state))
+                (filter_inputs(form, state, tags))
             }
         }
     }
@@ -326,7 +340,7 @@ pub(super) fn question_input(label: &str, question: &str) -> Markup {
     }
 }
 
-fn filter_inputs(form: &SearchForm, state: &PublishedState) -> Markup {
+fn filter_inputs(form: &SearchForm, state: &PublishedState, tags: &[(String, usize)]) -> Markup {
     let documents = state.documents();
     let has_years = !(form.from.is_empty() && form.to.is_empty());
     let has_words = !form.titles.trim().is_empty();
@@ -356,6 +370,7 @@ fn filter_inputs(form: &SearchForm, state: &PublishedState) -> Markup {
                 label for="titles" { "Words in titles" }
                 input #titles name="titles" value=(form.titles);
             }
+            (tag_input(&form.tag, tags))
             button.plain { "Apply" }
         }
         @if has_years {

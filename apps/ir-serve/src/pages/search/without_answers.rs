@@ -81,29 +81,27 @@ pub(super) fn no_answers(form: &SearchForm, result: &SearchResult) -> Markup {
 mod tests {
     use std::sync::Arc;
 
-    use ir_core::{EncodeError, Encoder, Side};
+    use ir_qa::Frame;
+    use ir_qa::questions::{QuestionError, QuestionGenerator};
     use tempfile::TempDir;
 
     use super::*;
     use crate::app::tests::{Gate, wait_until};
-    use crate::config::ServiceConfig;
+    use crate::config::{ServiceConfig, ServiceQuestions};
     use crate::pages::search::search;
     use crate::service::{Question, Service, record_of};
 
-    /// Encoder of answers that waits for the gate.
+    /// Generator of no questions that waits for the gate.
     struct Gated(Arc<Gate>);
 
-    impl Encoder for Gated {
-        fn dim(&self) -> usize {
-            1
+    impl QuestionGenerator for Gated {
+        fn generate(&self, frames: &[&Frame]) -> Result<Vec<Vec<String>>, QuestionError> {
+            self.0.pass();
+            Ok(vec![Vec::new(); frames.len()])
         }
 
-        fn encode_into(&self, side: Side, _: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
-            if side == Side::Document {
-                self.0.pass();
-            }
-            out.fill(1.0);
-            Ok(())
+        fn name(&self) -> String {
+            "gated".to_owned()
         }
     }
 
@@ -121,8 +119,11 @@ mod tests {
     #[test]
     fn the_first_publication_is_told() {
         let (data, gate) = (TempDir::new().unwrap(), Arc::<Gate>::default());
-        let encoder = Arc::new(Gated(Arc::clone(&gate)));
-        let config = ServiceConfig::new(data.path()).with_encoder("gated", encoder);
+        let mut config = ServiceConfig::new(data.path());
+        config.questions = Some(ServiceQuestions {
+            generator: Arc::new(Gated(Arc::clone(&gate))),
+            file: None,
+        });
         let service = Service::open(config).unwrap();
         wait_until(|| service.published().is_ok());
         let [home, question] = pages(&service);

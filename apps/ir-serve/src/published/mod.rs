@@ -4,32 +4,28 @@
 //! seconds from documents and stored vectors. A state that is only read needs no locks, and one
 //! assignment replaces it. The store holds what cannot be computed again.
 
-use std::borrow::Cow;
+mod encoder;
+mod error;
+
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use ir_core::{Attributes, CachedEncoder, Encoder, Flow, Progress, Retriever, Side};
+use ir_core::{Attributes, Progress, Retriever, Side};
 use ir_qa::documents::SeenPapers;
 use ir_qa::frames::{DroppedText, FrameConfig, normalized};
 use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
-use ir_qa::retrieval::{
-    AnswerConfig, AnswerIndex, AnswerIndexError, FrameVectors, RerankedAnswers,
-};
+use ir_qa::retrieval::{AnswerConfig, AnswerIndex, RerankedAnswers};
 use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::suggest::{FrequentPhrases, Suggester};
 use ir_qa::{Chunk, ChunkKind, Frame, FrameQuestion, character_count};
 
-use crate::config::{ServiceEncoder, ServiceQuestions, ServiceReranker};
-use crate::error::with_causes;
-use crate::store::{Annotation, Publication, PublishedQuestion, Store, StoreError, sha256};
-
-/// Number of vectors of queries that are cached: a query searches several indexes, and the same
-/// question is asked again, with other filters, for its explanation, or by other readers. 15 MiB of
-/// vectors of 384 dimensions, and the texts.
-pub(crate) const CACHED_VECTORS: usize = 10_000;
+pub(crate) use self::encoder::{CACHED_VECTORS, PublishEncoder};
+pub use self::error::PublishError;
+use self::error::report;
+use crate::config::{ServiceQuestions, ServiceReranker};
+use crate::store::{Annotation, Publication, PublishedQuestion, Store, sha256};
 
 /// Documents, answers and suggestions of a publication. Immutable.
 #[derive(Debug)]
@@ -44,6 +40,8 @@ pub struct PublishedState {
     /// Suggestions that a generator wrote, normalized.
     generated: HashSet<String>,
     hidden: Vec<HiddenDocument>,
+    /// Number of answers that lack a vector.
+    waiting: usize,
 }
 
 /// Document of the folder of papers that is not published, because an earlier one has its DOI or
@@ -95,26 +93,6 @@ pub(crate) struct PublishConfig {
     pub(crate) encoder: Option<PublishEncoder>,
     pub(crate) questions: Option<ServiceQuestions>,
     pub(crate) reranker: Option<ServiceReranker>,
-    /// Number of texts that were encoded, since the start.
-    pub(crate) encoded: Arc<AtomicU64>,
-}
-
-/// Encoder of publications and searches.
-#[derive(Clone)]
-pub(crate) struct PublishEncoder {
-    name: String,
-    /// Caches vectors of queries, also from one publication to the next.
-    cached: Arc<CachedEncoder<Arc<dyn Encoder>>>,
-}
-
-impl From<ServiceEncoder> for PublishEncoder {
-    fn from(encoder: ServiceEncoder) -> Self {
-        let cached = CachedEncoder::new(encoder.encoder).with_capacity(CACHED_VECTORS);
-        Self {
-            name: encoder.name,
-            cached: Arc::new(cached),
-        }
-    }
 }
 
 /// Why a state is built.
@@ -125,32 +103,12 @@ pub(crate) enum BuildReason {
     Publication,
 }
 
-/// Error of building a published state.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)]
-pub enum PublishError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Index(#[from] AnswerIndexError),
-    #[error("{}", with_causes(.0))]
-    Questions(QuestionError),
-    #[error("aborted")]
-    Aborted,
-    #[error("internal error; the log has the cause")]
-    Panic,
-}
-
-/// Texts that are encoded and stored together.
-const BATCH: usize = 64;
-
 /// Phrases of at least this many answers are suggestions.
 const MIN_PHRASE_ANSWERS: u64 = 3;
 
 impl PublishedState {
-    /// Builds the state of a publication. Vectors that the store lacks are encoded and stored, so
-    /// that they survive an abort.
+    /// Builds the state of a publication with the vectors that the store has. Answers without a
+    /// vector are found by BM25.
     pub(crate) fn build(
         store: &Store,
         publication: &Publication,
@@ -194,26 +152,18 @@ impl PublishedState {
             questions.add(&mut frames, reason, progress)?;
         }
         let (suggester, generated) = suggester(&documents, &frames, store);
+        let mut waiting = 0;
         let index = match &config.encoder {
             None => {
                 report(progress, "indexing", 0, 1)?;
                 AnswerIndex::lexical(frames, &config.answers)?
             }
             Some(encoder) => {
-                let texts = frames
-                    .iter()
-                    .map(|frame| config.answers.encoded_text(frame));
-                let texts: Vec<Cow<'_, str>> = texts.collect();
-                let answers: Vec<&str> = texts.iter().map(|text| &**text).collect();
-                let mut vectors =
-                    |side, texts: &[&str]| encoder.vectors(store, side, texts, config, progress);
-                let answers = vectors(Side::Document, &answers)?;
-                let questions = frames.iter().flat_map(|frame| &frame.questions);
-                let questions: Vec<&str> = questions.map(|question| &*question.text).collect();
-                let questions = vectors(Side::Query, &questions)?;
-                let vectors = FrameVectors { answers, questions };
+                let (vectors, incomplete) =
+                    encoder.stored_vectors(store, &frames, &config.answers)?;
+                waiting = incomplete;
                 report(progress, "indexing", 0, 1)?;
-                let encoder = Arc::clone(&encoder.cached);
+                let encoder = encoder.cached();
                 AnswerIndex::with_vectors(frames, &config.answers, encoder, vectors)?
             }
         };
@@ -231,6 +181,25 @@ impl PublishedState {
             suggester,
             generated,
             hidden,
+            waiting,
+        })
+    }
+
+    /// Number of answers that wait for a vector, their own or one of their questions: a vector that
+    /// the encoder has not computed yet.
+    #[must_use]
+    pub const fn waiting_for_vectors(&self) -> usize {
+        self.waiting
+    }
+
+    /// Warning of answers that wait for vectors.
+    pub(crate) fn vector_warning(&self) -> Option<String> {
+        (self.waiting > 0).then(|| {
+            format!(
+                "{} of {} answers wait for their vectors and are ranked by BM25 alone",
+                self.waiting,
+                self.index.frames().len()
+            )
         })
     }
 
@@ -569,80 +538,5 @@ impl ServiceQuestions {
         }
         tracing::info!(questions = added.questions, "questions were generated");
         Ok(())
-    }
-}
-
-impl PublishEncoder {
-    /// Vectors of texts, row-major: stored ones, and newly encoded ones, which are stored.
-    fn vectors(
-        &self,
-        store: &Store,
-        side: Side,
-        texts: &[&str],
-        config: &PublishConfig,
-        progress: &mut dyn Progress,
-    ) -> Result<Vec<f32>, PublishError> {
-        let stage = match side {
-            Side::Document => "encoding answers",
-            Side::Query => "encoding questions",
-        };
-        let dim = self.cached.dim();
-        let hashes: Vec<[u8; 32]> = texts.iter().map(|text| sha256(text.as_bytes())).collect();
-        let mut known: HashMap<[u8; 32], Vec<f32>> = HashMap::new();
-        let (mut missing, mut seen) = (Vec::new(), HashSet::new());
-        for (number, hash) in hashes.iter().enumerate() {
-            if !seen.insert(hash) {
-                continue;
-            }
-            match store.vector(&self.name, side, hash)? {
-                Some(vector) if vector.len() == dim => {
-                    known.insert(*hash, vector);
-                }
-                _ => missing.push(number),
-            }
-        }
-        // Texts of similar length in a batch are encoded faster.
-        missing.sort_by_key(|&number| character_count(texts[number]));
-        let total = texts.len() as u64;
-        for batch in missing.chunks(BATCH) {
-            report(progress, stage, known.len() as u64, total)?;
-            let batch_texts: Vec<&str> = batch.iter().map(|&number| texts[number]).collect();
-            let batch_hashes: Vec<[u8; 32]> = batch.iter().map(|&number| hashes[number]).collect();
-            // Vectors of the published texts are in the index and need no cache.
-            let encoded = self.cached.inner().encode(side, &batch_texts);
-            let vectors = encoded.map_err(AnswerIndexError::from)?;
-            store.set_vectors(&self.name, side, &batch_hashes, &vectors, dim)?;
-            config
-                .encoded
-                .fetch_add(batch.len() as u64, Ordering::Relaxed);
-            let rows = vectors.chunks_exact(dim.max(1)).map(<[f32]>::to_vec);
-            known.extend(batch_hashes.into_iter().zip(rows));
-        }
-        report(progress, stage, total, total)?;
-        tracing::info!(
-            encoded = missing.len(),
-            texts = seen.len(),
-            stage,
-            "encoded"
-        );
-        let mut vectors = Vec::with_capacity(texts.len() * dim);
-        for hash in &hashes {
-            if let Some(vector) = known.get(hash) {
-                vectors.extend_from_slice(vector);
-            }
-        }
-        Ok(vectors)
-    }
-}
-
-fn report(
-    progress: &mut dyn Progress,
-    stage: &str,
-    done: u64,
-    total: u64,
-) -> Result<(), PublishError> {
-    match progress.report(stage, done, Some(total)) {
-        Flow::Stop => Err(PublishError::Aborted),
-        Flow::Continue => Ok(()),
     }
 }
