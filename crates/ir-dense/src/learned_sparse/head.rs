@@ -24,7 +24,8 @@ struct HeadNames {
     dense: &'static str,
     norm: &'static str,
     decoder: &'static str,
-    /// Names of the bias of the logits, of which a file has one or two equal ones.
+    /// Names of the bias of the logits: of a decoder with tied weights, and of another one. With
+    /// tied weights, a file has one or two equal ones.
     bias: [&'static str; 2],
     activation: HeadActivation,
 }
@@ -81,8 +82,6 @@ pub(crate) struct MaskedLmLayers {
     pub(crate) decoder: Option<NamedValues>,
     /// `[vocabulary]`.
     pub(crate) bias: Option<NamedValues>,
-    /// Second name of the bias in the file.
-    second_bias: Option<&'static str>,
 }
 
 /// Name and elements of a tensor.
@@ -165,10 +164,14 @@ impl MaskedLmLayers {
             let values = weights.take(&name, &[vocabulary, hidden])?;
             Ok::<_, ModelError>(NamedValues { name, values })
         });
-        let bias = names.bias.iter().find(|name| has(name));
+        let mut biases = names.bias;
+        if !is_tied {
+            biases.reverse();
+        }
+        let bias = biases.iter().find(|name| has(name));
         let bias = bias.map(|name| {
             let values = weights.take(name, &[vocabulary])?;
-            let name = names.bias[0].to_owned();
+            let name = biases[0].to_owned();
             Ok::<_, ModelError>(NamedValues { name, values })
         });
         Ok(Self {
@@ -182,7 +185,6 @@ impl MaskedLmLayers {
             },
             decoder: decoder.transpose()?,
             bias: bias.transpose()?,
-            second_bias: names.second_bias(has),
         })
     }
 
@@ -203,16 +205,6 @@ impl MaskedLmLayers {
     /// Weights of the layers before the decoder, the first ones of [`Self::named_tensors`].
     pub(crate) fn transform_tensors(&self) -> Vec<NamedTensor> {
         named_tensors(self.transform_weights())
-    }
-
-    /// [`Self::named_tensors`], with a second name of the bias if the file has both.
-    pub(super) fn saved_tensors(&self) -> Vec<NamedTensor> {
-        let mut tensors = self.named_tensors();
-        if let Some((name, bias)) = self.second_bias.zip(self.bias.as_ref()) {
-            let (shape, values) = (vec![bias.values.len()], bias.values.clone());
-            tensors.push(NamedTensor::of_values(name.to_owned(), shape, values));
-        }
-        tensors
     }
 
     fn transform_weights(&self) -> Vec<(String, Vec<usize>, &[f32])> {
@@ -372,11 +364,6 @@ impl MaskedLmHead {
 }
 
 impl HeadNames {
-    fn second_bias(&self, has: impl Fn(&str) -> bool) -> Option<&'static str> {
-        let [first, second] = self.bias;
-        (first != second && has(first) && has(second)).then_some(second)
-    }
-
     fn activation(
         &self,
         path: &Path,

@@ -74,7 +74,7 @@ impl SparseEncoder {
             }
             write_json(&folder.join(CONFIG), &model)?;
             let (_, mut tensors) = body_tensors(&tower.weights)?;
-            tensors.extend(layers.saved_tensors());
+            tensors.extend(layers.named_tensors());
             write_weights(folder, &tensors)
         })
     }
