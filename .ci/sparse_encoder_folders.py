@@ -17,12 +17,13 @@ SCRIPT.loader.exec_module(encoder_folders)
 
 import torch
 import transformers as tf
-from encoder_files import finish, write_all, write_expected
+from encoder_files import finish, tensor_gradients, with_padding_gradients, write_all, write_expected, write_gradients
 from encoder_folders import bert, build_transformer, modernbert
 from encoder_tokenizers import TEXTS
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SparseEncoder
 from sentence_transformers.base.modules import Router, Transformer
+from sentence_transformers.sparse_encoder.losses import FlopsLoss
 from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding, SpladePooling
 
 CHOSEN = [TEXTS[number] for number in (0, 1, 3, 4, 5, 6, 7, 8, 10, 11, 13, 15, 18)]
@@ -67,6 +68,11 @@ MODELS = {
 }
 # Folders of crates/ir-dense/testdata/sparse-encoders.
 COMMITTED = ["bert", "bert-older", "distilbert", "modernbert", "router"]
+# Folders with a gradients.json, and the regularizer. Two documents per query: its positive and a hard negative.
+WITH_GRADIENTS = {"bert": "flops", "distilbert": "l1", "roberta-untied": "flops", "modernbert": "flops"}
+QUERIES = ["tea by sea", "radar", "who left the harbor, and when?"]
+DOCUMENTS = [TEXTS[number] for number in (17, 0, 5, 6, 16, 1)]
+POSITIVES = [0, 2, 4]
 
 
 def save(name, folder):
@@ -85,6 +91,41 @@ def save(name, folder):
     spec.edit(folder)
 
 
+def gradients(folder, regularizer):
+    """Gradients of the contrastive loss with penalties, in double precision and without padding."""
+    model = SparseEncoder(str(folder), device="cpu", model_kwargs={"dtype": torch.float64}).to(torch.float64).eval()
+    # Otherwise the pooling overwrites activations.
+    model[1].train()
+    encoder = with_padding_gradients(model[0].model)
+    flops = FlopsLoss(model).compute_loss_from_embeddings
+    penalty = {"flops": flops, "l1": lambda weights: weights.abs().sum(dim=1).mean()}[regularizer]
+
+    def weights(side, texts):
+        features = [model.preprocess([text], prompt=model.prompts.get(side), task=side) for text in texts]
+        return torch.cat([model(it, task=side)["sentence_embedding"] for it in features])
+
+    def rounded(value):
+        return float(f"{float(value.detach()):.3g}")
+
+    queries, documents = weights("query", QUERIES), weights("document", DOCUMENTS)
+    scores, penalties = queries @ documents.T, [penalty(queries), penalty(documents)]
+    # All terms of the loss are of similar size.
+    temperature, factors = rounded(scores.std()), [rounded(0.5 / it) for it in penalties]
+    loss = torch.nn.functional.cross_entropy(scores / temperature, torch.tensor(POSITIVES))
+    loss = loss + factors[0] * penalties[0] + factors[1] * penalties[1]
+    loss.backward()
+    return {
+        "queries": QUERIES,
+        "documents": DOCUMENTS,
+        "positives": POSITIVES,
+        "temperature": temperature,
+        "regularizer": regularizer,
+        "penalties": factors,
+        "loss": float(f"{float(loss.detach()):.7g}"),
+        "tensors": tensor_gradients(encoder, folder),
+    }
+
+
 def write(name, folder):
     shutil.rmtree(folder, ignore_errors=True)
     save(name, folder)
@@ -97,6 +138,8 @@ def write(name, folder):
 
     values = {"texts": CHOSEN, "query": weights(model.encode_query), "document": weights(model.encode_document)}
     write_expected(folder, values, "]],[[")
+    if name in WITH_GRADIENTS:
+        write_gradients(folder, gradients(folder, WITH_GRADIENTS[name]))
     finish(name, folder, f"{sum(map(len, values['document']))} weights of documents")
 
 

@@ -113,6 +113,19 @@ impl HeadLayerNorm {
         }
     }
 
+    /// Adds name, shape and elements of the weights in a file.
+    pub(crate) fn add_weights<'a>(
+        &'a self,
+        prefix: &str,
+        weights: &mut Vec<(String, Vec<usize>, &'a [f32])>,
+    ) {
+        let (name, width) = (self.name.in_file(prefix), self.scale.len());
+        weights.push((format!("{name}.weight"), vec![width], &self.scale[..]));
+        if let Some(shift) = &self.shift {
+            weights.push((format!("{name}.bias"), vec![width], shift));
+        }
+    }
+
     pub(crate) fn apply(&self, row: &mut [f32]) {
         let count = row.len().max(1) as f64;
         let mean = row.iter().map(|x| f64::from(*x)).sum::<f64>() / count;

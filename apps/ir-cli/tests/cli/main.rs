@@ -90,6 +90,7 @@ mod train_late_interaction;
 mod train_reader;
 #[cfg(feature = "dense")]
 mod train_reranker;
+mod train_sparse;
 mod trec_eval;
 mod type_options;
 mod unread_files;

@@ -3,7 +3,7 @@
 use crate::common::{BERT, Folder, tiny};
 
 /// Learned sparse encoder with random weights.
-const SPARSE: &str = concat!(
+pub(crate) const SPARSE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../crates/ir-dense/testdata/sparse-encoders/bert"
 );

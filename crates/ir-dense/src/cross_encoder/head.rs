@@ -154,11 +154,7 @@ impl ClassificationHead {
         if let Some(dense) = &self.dense {
             dense.linear.add_weights(prefix, &mut weights);
             if let Some(norm) = &dense.norm {
-                let (name, width) = (norm.name.in_file(prefix), norm.scale.len());
-                weights.push((format!("{name}.weight"), vec![width], &norm.scale[..]));
-                if let Some(shift) = &norm.shift {
-                    weights.push((format!("{name}.bias"), vec![width], shift));
-                }
+                norm.add_weights(prefix, &mut weights);
             }
         }
         self.classifier.add_weights(prefix, &mut weights);

@@ -39,7 +39,7 @@ pub struct ModelTokenizer {
     truncation: Option<usize>,
     pub(super) boundaries: WordBoundaries,
     /// Changes of texts before tokenization.
-    pub(super) texts: TextRules,
+    pub(crate) texts: TextRules,
     /// `model_max_length` of `tokenizer_config.json`.
     pub(crate) model_max_length: Option<usize>,
     /// Id of the mask token, or else of the end of a text.

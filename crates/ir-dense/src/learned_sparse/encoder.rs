@@ -7,17 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ir_core::{EncodeError, Encoder, Side};
 use rayon::prelude::*;
 
-use super::folder::{SparseFiles, has_sides, is_sparse_folder};
-use super::head::{MaskedLmHead, SpladePooling};
+use super::folder::{SparseFiles, SpladeFolder, has_sides, is_sparse_folder};
+use super::head::{MaskedLmHead, MaskedLmLayers};
 use crate::backend::Backend;
-use crate::encode::modules::VectorModules;
 use crate::encode::tokenizer::{BagRules, TokenizedText};
-use crate::encode::{EncoderConfig, ModelTokenizer, SequenceBatches, SideConfig, Tower};
+use crate::encode::{EncoderConfig, ModelTokenizer, SequenceBatches, SideConfig};
 use crate::error::ModelError;
 use crate::kernels::team::CALLS;
 use crate::model_folder::{TensorSource, WeightFile};
+use crate::transformer::InferenceModel;
 use crate::transformer::batch::TokenSequence;
-use crate::transformer::{InferenceModel, ModelWeights};
 
 /// Number of texts that are tokenized and encoded at once.
 const CHUNK: usize = 1 << 8;
@@ -55,12 +54,13 @@ pub struct SparseEncoder {
 
 /// Encoder of a side.
 #[derive(Debug)]
-enum SparseSide {
+pub(super) enum SparseSide {
     Splade {
-        tower: Box<Tower>,
+        folder: Box<SpladeFolder>,
         model: Arc<InferenceModel>,
+        layers: Box<MaskedLmLayers>,
+        /// `layers` for inference.
         head: Box<MaskedLmHead>,
-        pooling: SpladePooling,
     },
     Static {
         folder: PathBuf,
@@ -107,6 +107,23 @@ impl SparseEncoder {
             let side = Arc::new(side);
             [Arc::clone(&side), side]
         };
+        Self::from_sides([query, document], config)
+    }
+
+    /// Encoder with the weights of a training: of the transformer in the tower, and of the head.
+    pub(crate) fn trained(
+        folder: SpladeFolder,
+        layers: MaskedLmLayers,
+        config: &EncoderConfig,
+    ) -> Result<Self, ModelError> {
+        let side = Arc::new(SparseSide::splade(folder, layers, config)?);
+        Self::from_sides([Arc::clone(&side), side], config)
+    }
+
+    fn from_sides(
+        [query, document]: [Arc<SparseSide>; 2],
+        config: &EncoderConfig,
+    ) -> Result<Self, ModelError> {
         for (side, encoder) in [(Side::Query, &query), (Side::Document, &document)] {
             encoder.check_limit(side, config.side(side))?;
         }
@@ -120,6 +137,18 @@ impl SparseEncoder {
             config: config.clone(),
             truncated: Default::default(),
         })
+    }
+
+    /// Encoder of documents, if it is the encoder of queries, too.
+    pub(super) fn shared_side(&self) -> Option<&SparseSide> {
+        let [query, document] = &self.sides;
+        Arc::ptr_eq(query, document).then_some(&**document)
+    }
+
+    /// Configuration of the encoder.
+    #[must_use]
+    pub const fn config(&self) -> &EncoderConfig {
+        &self.config
     }
 
     /// Returns `true` if sentence-transformers wrote a folder as a `SparseEncoder`.
@@ -204,10 +233,10 @@ impl SparseEncoder {
                 texts.iter().map(of_text).collect()
             }
             SparseSide::Splade {
-                tower,
+                folder,
                 model,
                 head,
-                pooling,
+                ..
             } => {
                 let sequences = texts.iter().map(|text| (&text.ids[..], &[] as &[u32]));
                 let sequences: Vec<TokenSequence<'_>> = sequences.collect();
@@ -216,10 +245,10 @@ impl SparseEncoder {
                     sequences: &sequences,
                     attended: &[],
                     config: &self.config,
-                    padding: tower.tokenizer.padding(),
+                    padding: folder.tower.tokenizer.padding(),
                     uses_team: true,
                 };
-                batches.map(|_, states| head.weights(states, *pooling))
+                batches.map(|_, states| head.weights(states, folder.pooling))
             }
         };
         let mut values = weights.iter().flatten().map(|(_, weight)| *weight);
@@ -244,25 +273,8 @@ impl SparseSide {
     fn open(folder: &Path, config: &EncoderConfig, side: Side) -> Result<Self, ModelError> {
         match SparseFiles::read(folder, side)? {
             SparseFiles::Splade { files, pooling } => {
-                let modules = |width| Ok(VectorModules::new(width));
-                let tower = Tower::from_files(folder, config, *files, modules)?;
-                let ModelWeights::File {
-                    file,
-                    config: shape,
-                    ..
-                } = &tower.weights
-                else {
-                    let expected = "a transformer in a file";
-                    return Err(ModelError::setting(folder, "the model", expected, "none"));
-                };
-                let head = MaskedLmHead::load(&tower.transformer_folder, shape, file)?;
-                let model = tower.weights.inference(config.precision, &tower.folder)?;
-                Ok(Self::Splade {
-                    tower: Box::new(tower),
-                    model,
-                    head: Box::new(head),
-                    pooling,
-                })
+                let (splade, layers) = SpladeFolder::from_files(folder, config, *files, pooling)?;
+                Self::splade(splade, layers, config)
             }
             SparseFiles::Static { folder, prompts } => {
                 if config.backend != Backend::Cpu {
@@ -273,6 +285,21 @@ impl SparseSide {
                 Self::open_static(folder, prompts)
             }
         }
+    }
+
+    /// Reads the weights for inference.
+    fn splade(
+        folder: SpladeFolder,
+        layers: MaskedLmLayers,
+        config: &EncoderConfig,
+    ) -> Result<Self, ModelError> {
+        let tower = &folder.tower;
+        Ok(Self::Splade {
+            model: tower.weights.inference(config.precision, &tower.folder)?,
+            head: Box::new(MaskedLmHead::load(&layers, &tower.weights)?),
+            layers: Box::new(layers),
+            folder: Box::new(folder),
+        })
     }
 
     fn open_static(folder: PathBuf, prompts: [String; 2]) -> Result<Self, ModelError> {
@@ -305,7 +332,7 @@ impl SparseSide {
 
     fn check_limit(&self, side: Side, config: &SideConfig) -> Result<(), ModelError> {
         match self {
-            Self::Splade { tower, .. } => tower.check_side(side, config),
+            Self::Splade { folder, .. } => folder.tower.check_side(side, config),
             Self::Static { tokenizer, .. } => {
                 tokenizer.encode("a", self.limit(side, config))?;
                 Ok(())
@@ -315,21 +342,21 @@ impl SparseSide {
 
     fn dim(&self) -> usize {
         match self {
-            Self::Splade { tower, .. } => tower.config().vocab_size,
+            Self::Splade { folder, .. } => folder.tower.config().vocab_size,
             Self::Static { weights, .. } => weights.len(),
         }
     }
 
     fn tokenizer(&self) -> &ModelTokenizer {
         match self {
-            Self::Splade { tower, .. } => &tower.tokenizer,
+            Self::Splade { folder, .. } => &folder.tower.tokenizer,
             Self::Static { tokenizer, .. } => tokenizer,
         }
     }
 
     fn limit(&self, side: Side, config: &SideConfig) -> usize {
         match self {
-            Self::Splade { tower, .. } => tower.limit(side, config),
+            Self::Splade { folder, .. } => folder.tower.limit(side, config),
             Self::Static { tokenizer, .. } => config
                 .max_tokens
                 .or(tokenizer.model_max_length)
@@ -344,7 +371,7 @@ impl SparseSide {
         text: &str,
     ) -> Result<TokenizedText, EncodeError> {
         match self {
-            Self::Splade { tower, .. } => tower.tokenize(side, config, text),
+            Self::Splade { folder, .. } => folder.tower.tokenize(side, config, text),
             Self::Static {
                 tokenizer, prompts, ..
             } => {
@@ -358,7 +385,7 @@ impl SparseSide {
 
     fn encode_error(&self, source: ModelError) -> EncodeError {
         match self {
-            Self::Splade { tower, .. } => tower.encode_error(source),
+            Self::Splade { folder, .. } => folder.tower.encode_error(source),
             Self::Static { folder, .. } => EncodeError::Model {
                 model: folder.display().to_string(),
                 source: Box::new(source),

@@ -4,25 +4,28 @@ use std::path::{Path, PathBuf};
 
 use ir_core::Side;
 
-use super::head::SpladePooling;
+use super::head::{MaskedLmLayers, SpladePooling};
 use crate::encode::model_class::ModelClass;
 use crate::encode::module_entry::SentenceTransformersModule;
+use crate::encode::modules::VectorModules;
 use crate::encode::router;
 use crate::encode::sentence_transformers::{PromptConfig, SentenceTransformersConfig};
 use crate::encode::tokenizer_files::TextRules;
 use crate::encode::transformer_module::{TransformerModule, TransformerTask};
+use crate::encode::{EncoderConfig, Tower};
 use crate::error::ModelError;
 use crate::model_folder::read_json;
+use crate::transformer::ModelWeights;
 
 /// File with the class of a sentence-transformers model.
-const CONFIG: &str = "config_sentence_transformers.json";
+pub(super) const CONFIG: &str = "config_sentence_transformers.json";
 /// Value of `model_type` in [`CONFIG`].
-const MODEL_TYPE: &str = "SparseEncoder";
+pub(super) const MODEL_TYPE: &str = "SparseEncoder";
 /// End of the class of a masked language model.
-const MASKED_LM: &str = "ForMaskedLM";
+pub(super) const MASKED_LM: &str = "ForMaskedLM";
 /// Module of a masked language model, of versions before 5.4.
 const MLM_TRANSFORMER: &str = "MLMTransformer";
-const SPLADE_POOLING: &str = "SpladePooling";
+pub(super) const SPLADE_POOLING: &str = "SpladePooling";
 const STATIC_EMBEDDING: &str = "SparseStaticEmbedding";
 
 /// Files of one side of a learned sparse encoder.
@@ -40,10 +43,64 @@ pub(super) enum SparseFiles {
     },
 }
 
+/// Masked language model with SPLADE's pooling, without the head.
+#[derive(Debug, Clone)]
+pub(crate) struct SpladeFolder {
+    pub(crate) tower: Tower,
+    pub(crate) pooling: SpladePooling,
+}
+
+impl SpladeFolder {
+    /// Opens a folder with one model for both sides, and reads the weights of its head.
+    pub(crate) fn open(
+        folder: &Path,
+        config: &EncoderConfig,
+    ) -> Result<(Self, MaskedLmLayers), ModelError> {
+        let field = "the model";
+        let expected = "one masked language model for queries and documents";
+        if has_sides(folder)? {
+            let found = "a model for each";
+            return Err(ModelError::setting(folder, field, expected, found));
+        }
+        match SparseFiles::read(folder, Side::Document)? {
+            SparseFiles::Splade { files, pooling } => {
+                Self::from_files(folder, config, *files, pooling)
+            }
+            SparseFiles::Static { .. } => Err(ModelError::setting(
+                folder,
+                field,
+                expected,
+                STATIC_EMBEDDING,
+            )),
+        }
+    }
+
+    pub(super) fn from_files(
+        folder: &Path,
+        config: &EncoderConfig,
+        files: SentenceTransformersConfig,
+        pooling: SpladePooling,
+    ) -> Result<(Self, MaskedLmLayers), ModelError> {
+        let modules = |width| Ok(VectorModules::new(width));
+        let tower = Tower::from_files(folder, config, files, modules)?;
+        let ModelWeights::File {
+            file,
+            config: shape,
+            ..
+        } = &tower.weights
+        else {
+            let expected = "a transformer in a file";
+            return Err(ModelError::setting(folder, "the model", expected, "none"));
+        };
+        let layers = MaskedLmLayers::load(&tower.transformer_folder, shape, file)?;
+        Ok((Self { tower, pooling }, layers))
+    }
+}
+
 /// `config.json` of a SpladePooling module.
-#[derive(serde::Deserialize, Default)]
+#[derive(serde::Serialize, serde::Deserialize, Default)]
 #[serde(default)]
-struct PoolingConfig {
+pub(super) struct PoolingConfig {
     pooling_strategy: Option<String>,
     activation_function: Option<String>,
 }
@@ -154,6 +211,18 @@ impl SentenceTransformersConfig {
 }
 
 impl SpladePooling {
+    /// Names of the pooling, and of the activation function.
+    const NAMES: [[&'static str; 2]; 2] = [["max", "sum"], ["relu", "log1p_relu"]];
+
+    /// Configuration of the module.
+    pub(super) fn config(self) -> PoolingConfig {
+        let name = |field: usize, at: bool| Some(Self::NAMES[field][usize::from(at)].to_owned());
+        PoolingConfig {
+            pooling_strategy: name(0, self.sums),
+            activation_function: name(1, self.twice),
+        }
+    }
+
     fn read(folder: &Path) -> Result<Self, ModelError> {
         let path = folder.join("config.json");
         let config = read_json::<PoolingConfig>(&path)?.unwrap_or_default();
@@ -167,12 +236,8 @@ impl SpladePooling {
         };
         let (pooling, activation) = (config.pooling_strategy, config.activation_function);
         Ok(Self {
-            sums: one_of("pooling_strategy", pooling.as_deref(), ["max", "sum"])?,
-            twice: one_of(
-                "activation_function",
-                activation.as_deref(),
-                ["relu", "log1p_relu"],
-            )?,
+            sums: one_of("pooling_strategy", pooling.as_deref(), Self::NAMES[0])?,
+            twice: one_of("activation_function", activation.as_deref(), Self::NAMES[1])?,
         })
     }
 }

@@ -152,7 +152,8 @@ fn classify(
     linear(&head.classifier, x, parameters)
 }
 
-fn linear(
+/// Linear layer of `[rows, inputs]`, with its next `parameters`: weight and bias.
+pub(super) fn linear(
     layer: &HeadLinear,
     x: Tensor<2>,
     parameters: &mut dyn Iterator<Item = Tensor<1>>,
@@ -168,7 +169,8 @@ fn linear(
     }
 }
 
-fn layer_norm(
+/// Layer normalization of `[rows, width]`, with its next `parameters`: scale and shift.
+pub(super) fn layer_norm(
     norm: &HeadLayerNorm,
     x: Tensor<2>,
     parameters: &mut dyn Iterator<Item = Tensor<1>>,

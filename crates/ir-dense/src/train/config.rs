@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::sampler::Sampling;
+use super::sparsity::SparsityConfig;
 use crate::backend::Backend;
 use crate::encode::{EncoderConfig, Pooling, SideConfig};
 use crate::model_folder::TransformerConfig;
@@ -51,6 +52,10 @@ pub struct TrainingConfig {
     /// product (`dot` in JSON). Default: cosine.
     #[serde(with = "crate::similarity")]
     pub similarity: VectorSimilarity,
+    /// Sparsity regularization of a learned sparse encoder. Range: `None` for other models.
+    /// Default: `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sparsity: Option<SparsityConfig>,
     /// If `true`, known positives of a query are excluded from its in-batch negatives: documents
     /// that share id or text with one of its positives. Default: true.
     pub skip_known_positives: bool,
@@ -286,6 +291,7 @@ impl TrainingConfig {
             drop_last: false,
             loss: Loss::Softmax { temperature: 0.05 },
             similarity: VectorSimilarity::Cosine,
+            sparsity: None,
             skip_known_positives: true,
             dropout: 0.1,
             learning_rate: 2e-5,
@@ -313,6 +319,18 @@ impl TrainingConfig {
             mini_batch_size: Some(32),
             loss: Loss::Softmax { temperature: 1.0 },
             ..Self::small_data()
+        }
+    }
+
+    /// Configuration of a learned sparse encoder
+    /// ([`SparseEncoderTrainer`](super::SparseEncoderTrainer)): [`TrainingConfig::small_data`] with
+    /// inner products of temperature 1, the default penalties of [`SparsityConfig`], and
+    /// mini-batches of 32 texts.
+    pub fn sparse_encoder() -> Self {
+        Self {
+            similarity: VectorSimilarity::InnerProduct,
+            sparsity: Some(SparsityConfig::default()),
+            ..Self::late_interaction()
         }
     }
 
@@ -345,6 +363,14 @@ impl TrainingConfig {
             ("loss.temperature", self.loss.temperature(), POSITIVE),
             ("loss.scale", scale, POSITIVE),
         ])?;
+        if let Some(sparsity) = &self.sparsity {
+            let [query, document] = [sparsity.query, sparsity.document].map(|it| it.weight);
+            check_ranges(&[
+                ("sparsity.query.weight", query, NOT_NEGATIVE),
+                ("sparsity.document.weight", document, NOT_NEGATIVE),
+                ("sparsity.warmup_ratio", sparsity.warmup_ratio, FRACTION),
+            ])?;
+        }
         if self.similarity == VectorSimilarity::Euclidean {
             return Err(TrainError::Setting {
                 field: "similarity",
@@ -360,6 +386,50 @@ impl TrainingConfig {
             });
         }
         Ok(())
+    }
+}
+
+impl TrainingConfig {
+    /// Checks that there is nothing that only applies to a pooled vector per text. `expected` are
+    /// the messages for `truncate_dim`, `pooling`, `normalize` and a loss of cosines.
+    pub(super) fn check_unpooled(&self, expected: [&'static str; 4]) -> Result<(), TrainError> {
+        let encoder = &self.encoder;
+        let fields = [
+            (
+                "encoder.truncate_dim",
+                encoder.truncate_dim.map(|it| it.to_string()),
+            ),
+            ("encoder.pooling", encoder.pooling.map(|it| it.to_string())),
+            (
+                "encoder.normalize",
+                encoder.normalize.map(|it| it.to_string()),
+            ),
+            (
+                "loss.scale",
+                matches!(self.loss, Loss::Pointwise { scale: None }).then(|| "null".to_owned()),
+            ),
+        ];
+        let mut given = fields.into_iter().zip(expected);
+        match given.find_map(|((field, found), expected)| Some((field, expected, found?))) {
+            None => Ok(()),
+            Some((field, expected, found)) => Err(TrainError::Setting {
+                field,
+                expected,
+                found,
+            }),
+        }
+    }
+
+    /// Checks that there is no regularization of a learned sparse encoder.
+    pub(super) fn check_dense(&self) -> Result<(), TrainError> {
+        match self.sparsity {
+            None => Ok(()),
+            Some(_) => Err(TrainError::Setting {
+                field: "sparsity",
+                expected: "none: sparsity regularization is for a sparse encoder",
+                found: "penalties".to_owned(),
+            }),
+        }
     }
 }
 

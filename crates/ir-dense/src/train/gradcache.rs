@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use super::backward::{pooling_backward, propagate_gradients};
 use super::gradients::ModelGradients;
 use super::sampler::TrainingBatch;
+use super::sparsity::SparsityPenalty;
 use super::{Loss, TrainError, TrainingConfig, loss};
 use crate::encode::{self, EncoderConfig, Tower};
 use crate::error::ModelError;
@@ -118,34 +119,93 @@ impl TrainedTowers {
             .map(|tower| tower.cpu.load(&tower.model, config.precision));
         let packed: Vec<Option<CpuTraining>> = packed.collect();
         let texts = |side, texts| {
-            let cpu = packed[self.index(side)].as_ref();
-            SideTexts::new(self.side(side), cpu, side, texts, config, step)
+            let part = self.index(side);
+            let TrainedTower { tower, model, .. } = &self.0[part];
+            let model = (model, packed[part].as_ref());
+            SideTexts::new(tower, tower, model, (side, part), texts, config, step)
         };
         let sides = [
             texts(Side::Query, &batch.queries)?,
             texts(Side::Document, &batch.documents)?,
         ];
-        // A single mini-batch saves its activations. With more (GradCache), each mini-batch runs a
-        // second forward pass before its backward pass.
-        let save = sides.iter().all(|side| side.mini_batches.len() <= 1);
-        let [queries, documents] = sides.each_ref().map(|side| side.encode(save));
-        let (value, vector_gradients) = loss_and_vector_gradients(
-            queries.vectors.autodiff().require_grad(),
-            documents.vectors.autodiff().require_grad(),
-            batch,
-            config,
-        );
-        let mut gradients: Vec<ModelGradients> =
-            self.0.iter().map(|_| ModelGradients::default()).collect();
-        let saved = [queries.saved, documents.saved];
-        for ((side, saved), gradient) in sides.iter().zip(saved).zip(vector_gradients) {
-            side.backward(saved, &gradient, &mut gradients[self.index(side.side)]);
-        }
+        let mut gradients: Vec<(ModelGradients, ())> =
+            self.0.iter().map(|_| Default::default()).collect();
+        let value = accumulate_gradients(&sides, batch, config, None, &mut gradients);
         for (tower, packed) in self.0.iter().zip(packed) {
             tower.cpu.keep(packed);
         }
-        Ok((value, gradients))
+        let gradients = gradients.into_iter().map(|(model, ())| model);
+        Ok((value, gradients.collect()))
     }
+}
+
+/// Pooling of hidden states to a vector per text, with its backward pass.
+pub(super) trait TextPooling {
+    /// What the backward pass of a mini-batch needs besides the hidden states.
+    type Saved;
+    /// Gradients of the parameters of pooling.
+    type Gradients;
+
+    /// Returns the vectors, `[texts, dim]`.
+    fn vectors(&self, states: Tensor<2>, batch: &TokenBatch) -> (Tensor<2>, Self::Saved);
+
+    /// Returns the gradients of the hidden states, and adds the gradients of the parameters.
+    fn backward(
+        &self,
+        states: Tensor<2>,
+        batch: &TokenBatch,
+        saved: Self::Saved,
+        d_vectors: Tensor<2>,
+        gradients: &mut Self::Gradients,
+    ) -> Tensor<2>;
+}
+
+/// Without gradients of parameters: the modules of a bi-encoder are constants.
+impl TextPooling for Tower {
+    type Saved = ();
+    type Gradients = ();
+
+    fn vectors(&self, states: Tensor<2>, batch: &TokenBatch) -> (Tensor<2>, ()) {
+        (self.pool(states, batch), ())
+    }
+
+    fn backward(
+        &self,
+        states: Tensor<2>,
+        batch: &TokenBatch,
+        (): (),
+        d_vectors: Tensor<2>,
+        (): &mut (),
+    ) -> Tensor<2> {
+        pooling_backward(self, states, batch, d_vectors)
+    }
+}
+
+/// Returns the loss of a batch, and adds the gradients of transformer and pooling of every part.
+pub(super) fn accumulate_gradients<P: TextPooling>(
+    sides: &[SideTexts<'_, P>; 2],
+    batch: &TrainingBatch,
+    config: &TrainingConfig,
+    penalty: Option<SparsityPenalty>,
+    gradients: &mut [(ModelGradients, P::Gradients)],
+) -> f64 {
+    // A single mini-batch saves its activations. With more (GradCache), each mini-batch runs a
+    // second forward pass before its backward pass.
+    let save = sides.iter().all(|side| side.mini_batches.len() <= 1);
+    let [queries, documents] = sides.each_ref().map(|side| side.encode(save));
+    let (value, vector_gradients) = loss_and_vector_gradients(
+        queries.vectors.autodiff().require_grad(),
+        documents.vectors.autodiff().require_grad(),
+        batch,
+        config,
+        penalty,
+    );
+    let saved = [queries.saved, documents.saved];
+    for ((side, saved), gradient) in sides.iter().zip(saved).zip(vector_gradients) {
+        let (model, pooling) = &mut gradients[side.part];
+        side.backward(saved, &gradient, model, pooling);
+    }
+    value
 }
 
 /// Returns the loss and its gradients with respect to the query vectors and document vectors.
@@ -154,6 +214,7 @@ fn loss_and_vector_gradients(
     documents: Tensor<2>,
     batch: &TrainingBatch,
     config: &TrainingConfig,
+    penalty: Option<SparsityPenalty>,
 ) -> (f64, [Tensor<2>; 2]) {
     let vectors = [queries.clone(), documents.clone()];
     let [q, d] = if config.similarity == VectorSimilarity::Cosine {
@@ -164,7 +225,10 @@ fn loss_and_vector_gradients(
     let scores = q
         .matmul(d.transpose())
         .div_scalar(config.loss.temperature());
-    let value = loss_of_scores(scores, batch, config);
+    let mut value = loss_of_scores(scores, batch, config);
+    if let Some(penalty) = penalty {
+        value = value + penalty.loss([queries.clone(), documents.clone()]);
+    }
     let mut gradients = value.backward();
     let vector_gradients = [queries, documents].map(|vectors| {
         let gradient = vectors.grad_remove(&mut gradients);
@@ -226,9 +290,10 @@ fn candidates(batch: &TrainingBatch) -> usize {
 }
 
 /// Texts of one side, split into mini-batches.
-struct SideTexts<'a> {
-    side: Side,
-    tower: &'a Tower,
+pub(super) struct SideTexts<'a, P> {
+    pooling: &'a P,
+    /// Part of the model with the weights of the side.
+    part: usize,
     model: &'a Transformer,
     cpu: Option<&'a CpuTraining>,
     mini_batches: Vec<MiniBatch>,
@@ -242,18 +307,26 @@ struct MiniBatch {
     tokens: TokenBatch,
 }
 
-struct EncodedTexts {
+struct EncodedTexts<S> {
     /// `[texts, dim]`.
     vectors: Tensor<2>,
-    /// Token vectors and saved activations of every mini-batch, if they were saved.
-    saved: Vec<Option<(Tensor<2>, SavedActivations)>>,
+    saved: Vec<SavedMiniBatch<S>>,
 }
 
-impl<'a> SideTexts<'a> {
-    fn new(
-        TrainedTower { tower, model, .. }: &'a TrainedTower,
-        cpu: Option<&'a CpuTraining>,
-        side: Side,
+/// What is saved of a mini-batch for its backward pass.
+struct SavedMiniBatch<S> {
+    pooling: S,
+    /// Token vectors and activations, if they were saved.
+    activations: Option<(Tensor<2>, SavedActivations)>,
+}
+
+impl<'a, P: TextPooling> SideTexts<'a, P> {
+    /// Tokenizes the texts of a side, and splits them into mini-batches.
+    pub(super) fn new(
+        tower: &Tower,
+        pooling: &'a P,
+        (model, cpu): (&'a Transformer, Option<&'a CpuTraining>),
+        (side, part): (Side, usize),
         texts: &[String],
         config: &TrainingConfig,
         step: u64,
@@ -274,8 +347,8 @@ impl<'a> SideTexts<'a> {
             MiniBatch { texts, tokens }
         });
         Ok(Self {
-            side,
-            tower,
+            pooling,
+            part,
             model,
             cpu,
             mini_batches: mini_batches.collect(),
@@ -294,7 +367,7 @@ impl<'a> SideTexts<'a> {
         }
     }
 
-    fn encode(&self, save: bool) -> EncodedTexts {
+    fn encode(&self, save: bool) -> EncodedTexts<P::Saved> {
         let (mut vectors, mut all_saved) = (Vec::new(), Vec::new());
         let texts = self
             .mini_batches
@@ -305,8 +378,12 @@ impl<'a> SideTexts<'a> {
         let mut next = 0;
         for mini_batch in &self.mini_batches {
             let (tokens, saved) = self.forward_pass(mini_batch, save).run();
-            vectors.push(self.tower.pool(tokens.clone(), &mini_batch.tokens));
-            all_saved.push(saved.map(|saved| (tokens, saved)));
+            let (of_texts, pooling) = self.pooling.vectors(tokens.clone(), &mini_batch.tokens);
+            vectors.push(of_texts);
+            all_saved.push(SavedMiniBatch {
+                pooling,
+                activations: saved.map(|saved| (tokens, saved)),
+            });
             for &text in &mini_batch.texts {
                 rows[text] = next;
                 next += 1;
@@ -323,22 +400,26 @@ impl<'a> SideTexts<'a> {
     /// Adds the gradients of the parameters, given the gradients of the vectors.
     fn backward(
         &self,
-        all_saved: Vec<Option<(Tensor<2>, SavedActivations)>>,
+        all_saved: Vec<SavedMiniBatch<P::Saved>>,
         vector_gradients: &Tensor<2>,
         gradients: &mut ModelGradients,
+        of_pooling: &mut P::Gradients,
     ) {
         for (mini_batch, saved) in self.mini_batches.iter().zip(all_saved) {
             let pass = self.forward_pass(mini_batch, true);
-            let (tokens, saved) = match saved {
-                Some((tokens, saved)) => (tokens, Some(saved)),
+            let (tokens, activations) = match saved.activations {
+                Some((tokens, activations)) => (tokens, Some(activations)),
                 None => pass.run(),
             };
             let texts = mini_batch.texts.iter().map(|&text| text as i64);
             let texts = index_tensor(texts, &vector_gradients.device());
             let d_vectors = vector_gradients.clone().select(0, texts);
-            let d_tokens = pooling_backward(self.tower, tokens, &mini_batch.tokens, d_vectors);
-            if let Some(saved) = saved {
-                propagate_gradients(&pass, saved, d_tokens, gradients);
+            let batch = &mini_batch.tokens;
+            let d_tokens =
+                self.pooling
+                    .backward(tokens, batch, saved.pooling, d_vectors, of_pooling);
+            if let Some(activations) = activations {
+                propagate_gradients(&pass, activations, d_tokens, gradients);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, TensorData};
 use rayon::prelude::*;
 
 #[cfg(test)]
@@ -161,6 +161,32 @@ impl ModelGradients {
             sum.add(row, gradient);
         }
         self.0.insert(name.to_owned(), Gradient::Rows(sum));
+    }
+
+    /// Adds gradients of all elements of a parameter, in CPU memory, to a gradient of any variant.
+    pub(super) fn add_to_all(&mut self, name: &str, mut gradient: Vec<f32>) {
+        let sum = match self.0.remove(name) {
+            None => Gradient::Values(gradient),
+            Some(Gradient::Values(other)) => {
+                training::add(&mut gradient, &other);
+                Gradient::Values(gradient)
+            }
+            Some(Gradient::Rows(rows)) => {
+                let width = rows.width.max(1);
+                for (row, sum) in gradient.chunks_exact_mut(width).enumerate() {
+                    rows.row(row)
+                        .into_iter()
+                        .for_each(|own| training::add(sum, own));
+                }
+                Gradient::Values(gradient)
+            }
+            Some(Gradient::Tensor(other)) => {
+                let data = TensorData::new(gradient, other.dims());
+                let gradient = Tensor::from_data(data, &other.device());
+                Gradient::Tensor(other + gradient)
+            }
+        };
+        self.0.insert(name.to_owned(), sum);
     }
 
     /// Takes the gradient of a parameter in CPU memory, to add to it. `None` if there is none.

@@ -13,6 +13,7 @@
 //! | only the order of positive and negatives matters | [`margin()`], [`rank_net`] |
 //! | any of these, with one vector per token | [`max_sim`] for the scores, then one of the losses |
 //! | teacher scores (of a cross-encoder) for every candidate | [`kl_divergence`], [`margin_mse`] |
+//! | any of these, with sparse vectors | the loss of dot products, plus [`flops`] or [`l1`] |
 
 use std::ops::Range;
 
@@ -325,6 +326,49 @@ pub fn max_sim(
             .sum_dim(0)
     });
     Tensor::cat(sums.collect(), 0)
+}
+
+/// FLOPS regularizer of sparse vectors: `Σ ā²` over the components, where ā is the mean of a
+/// component's absolute values over the texts.
+///
+/// It approximates the number of products of two texts: components that many texts have cost more.
+///
+/// # Shapes
+/// `vectors`: `[texts, dim]`; result: `[1]`.
+///
+/// # Source
+/// Paria et al., "Minimizing FLOPs to Learn Efficient Sparse Representations", ICLR 2020; for
+/// SPLADE, Formal et al., SIGIR 2021, section 3.
+///
+/// ```
+/// use ir_dense::burn::tensor::{Device, Tensor};
+/// use ir_dense::train::loss;
+/// let vectors = Tensor::<2>::from_floats([[2.0, 0.0], [0.0, 4.0]], &Device::flex());
+/// let value: f32 = loss::flops(vectors).into_scalar();
+/// assert_eq!(value, 1.0 + 4.0);
+/// ```
+pub fn flops(vectors: Tensor<2>) -> Tensor<1> {
+    vectors.abs().mean_dim(0).powi_scalar(2).sum()
+}
+
+/// L1 regularizer of sparse vectors: the mean over texts of the sum of absolute values.
+///
+/// # Shapes
+/// `vectors`: `[texts, dim]`; result: `[1]`.
+///
+/// # Source
+/// For the queries of SPLADE, Lassance and Clinchant, "An Efficiency Study for SPLADE Models",
+/// SIGIR 2022.
+///
+/// ```
+/// use ir_dense::burn::tensor::{Device, Tensor};
+/// use ir_dense::train::loss;
+/// let vectors = Tensor::<2>::from_floats([[2.0, 0.0], [0.0, -4.0]], &Device::flex());
+/// let value: f32 = loss::l1(vectors).into_scalar();
+/// assert_eq!(value, 3.0);
+/// ```
+pub fn l1(vectors: Tensor<2>) -> Tensor<1> {
+    vectors.abs().sum_dim(1).mean()
 }
 
 /// Consecutive ranges of these lengths.

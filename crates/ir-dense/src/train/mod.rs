@@ -1,11 +1,12 @@
-//! Fine-tuning of bi-encoders, cross-encoders, late-interaction models and readers.
+//! Fine-tuning of bi-encoders, cross-encoders, late-interaction models, learned sparse encoders and
+//! readers.
 //!
 //! [`Trainer`] takes the folder of a model, a [`TrainingConfig`] and any
 //! [`ir_core::training::TrainingSet`], and returns an encoder, which [`crate::BiEncoder::save`]
 //! writes as a folder for Rust and Python. [`loss`] has the losses as functions of score matrices.
 //! [`CrossEncoderTrainer`] trains a cross-encoder on the same examples, [`MultiVectorTrainer`] a
-//! multi-vector encoder for late interaction, and [`ReaderTrainer`] an extractive reader on
-//! questions with answer spans.
+//! multi-vector encoder for late interaction, [`SparseEncoderTrainer`] a learned sparse encoder,
+//! and [`ReaderTrainer`] an extractive reader on questions with answer spans.
 //!
 //! | training data | setting |
 //! |---|---|
@@ -15,6 +16,7 @@
 //! | batches that do not fit into memory | `mini_batch_size` (GradCache) |
 //! | scores of a teacher model | [`Loss::MarginMse`] or [`Loss::KlDivergence`] |
 //! | any of these, for one vector per token | [`TrainingConfig::late_interaction`] |
+//! | any of these, for weights of tokens (SPLADE) | [`TrainingConfig::sparse_encoder`] |
 //! | documents relevant to several queries | `skip_known_positives` |
 //!
 //! # Determinism
@@ -36,6 +38,7 @@ mod gradients;
 mod headed;
 mod history;
 pub mod loss;
+mod masked_lm;
 mod max_sim;
 mod multi_vector;
 mod multi_vector_step;
@@ -46,6 +49,8 @@ mod reader;
 mod reader_config;
 mod run;
 mod sampler;
+mod sparse_encoder;
+mod sparsity;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::float_cmp)]
 mod tests;
@@ -60,4 +65,6 @@ pub use multi_vector::{MultiVectorTrainer, MultiVectorTrainingResult};
 pub use reader::{ReaderExample, ReaderTrainer, ReaderTrainingResult};
 pub use reader_config::ReaderTrainingConfig;
 pub use run::{EvaluateFn, HistoryCallback};
+pub use sparse_encoder::{SparseEncoderTrainer, SparseEncoderTrainingResult};
+pub use sparsity::{Regularizer, RegularizerKind, SparsityConfig};
 pub use trainer::{Trainer, TrainingResult};

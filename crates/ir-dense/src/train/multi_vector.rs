@@ -17,7 +17,7 @@ use super::run::{
 };
 use super::sampler::BatchSampler;
 use super::trainer::check_candidates;
-use super::{EvaluateFn, HistoryCallback, Loss, TrainError, TrainingConfig, TrainingHistory};
+use super::{EvaluateFn, HistoryCallback, TrainError, TrainingConfig, TrainingHistory};
 use crate::encode::late_interaction_format::LateInteractionFormat;
 use crate::encode::modules::VectorModules;
 use crate::error::ModelError;
@@ -188,35 +188,21 @@ impl TrainingConfig {
     /// Returns [`TrainError::Setting`] for the first invalid value.
     pub fn validate_late_interaction(&self) -> Result<(), TrainError> {
         self.validate()?;
-        let setting = |field, expected, found: String| {
-            Err(TrainError::Setting {
-                field,
-                expected,
-                found,
-            })
-        };
-        if let Some(found) = self.encoder.truncate_dim {
-            let expected = "none: a model of late interaction has late_interaction.truncate_dim";
-            return setting("encoder.truncate_dim", expected, found.to_string());
+        self.check_dense()?;
+        self.check_unpooled([
+            "none: a model of late interaction has late_interaction.truncate_dim",
+            "none, as late interaction has a vector per token",
+            "none, as the late-interaction model determines it",
+            "above 0, as MaxSim is not a cosine",
+        ])?;
+        if self.similarity == VectorSimilarity::Cosine {
+            return Ok(());
         }
-        if let Some(found) = self.encoder.pooling {
-            let expected = "none, as late interaction has a vector per token";
-            return setting("encoder.pooling", expected, found.to_string());
-        }
-        if let Some(found) = self.encoder.normalize {
-            let expected = "none, as the late-interaction model determines it";
-            return setting("encoder.normalize", expected, found.to_string());
-        }
-        if self.similarity != VectorSimilarity::Cosine {
-            let expected = "cosine, the default, as the late-interaction model has MaxSim";
-            let found = similarity::name(self.similarity).to_owned();
-            return setting("similarity", expected, found);
-        }
-        if matches!(self.loss, Loss::Pointwise { scale: None }) {
-            let expected = "above 0, as MaxSim is not a cosine";
-            return setting("loss.scale", expected, "null".to_owned());
-        }
-        Ok(())
+        Err(TrainError::Setting {
+            field: "similarity",
+            expected: "cosine, the default, as the late-interaction model has MaxSim",
+            found: similarity::name(self.similarity).to_owned(),
+        })
     }
 }
 

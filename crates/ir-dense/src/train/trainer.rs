@@ -90,6 +90,7 @@ impl Trainer {
 
     fn new(towers: Vec<TrainedTower>, config: &TrainingConfig) -> Result<Self, TrainError> {
         config.validate()?;
+        config.check_dense()?;
         for tower in &towers {
             check_precision(config.precision, tower.model.config())?;
         }

@@ -4,6 +4,7 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Tensor};
 
 use super::Transformer;
+use crate::kernels::memory;
 use crate::model_folder::NamedTensor;
 
 impl Transformer {
@@ -24,6 +25,11 @@ impl Transformer {
     pub(crate) fn map_parameters(self, update: impl FnMut(NamedTensor) -> Tensor<1>) -> Self {
         let path = Vec::new();
         self.map(&mut ParameterMapper { path, update })
+    }
+
+    /// Returns the token embeddings, row-major `[vocabulary, hidden_size]`.
+    pub(crate) fn token_table(&self) -> Vec<f32> {
+        memory::into_vec(self.token_embeddings.val())
     }
 
     /// Takes the gradient of every parameter that the loss depends on, with automatic

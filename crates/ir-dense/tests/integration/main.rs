@@ -27,5 +27,6 @@ mod same_bytes;
 mod saved_folders;
 mod sentence_transformers;
 mod sparse_encoder;
+mod sparse_encoder_training;
 mod static_embeddings;
 mod training;

@@ -90,7 +90,7 @@ fn register(registry: &mut Registry) {
     );
     registry.register::<SparseSystem>(
         "sparse",
-        "Sparse vectors of documents and queries from files, such as those of SPLADE.",
+        "Sparse vectors of a learned sparse encoder, such as SPLADE, or from files.",
     );
     registry.register::<TfidfSystem>("tfidf", "Cosine of TF-IDF vectors of the documents.");
     registry.register::<LsiSystem>(

@@ -1,4 +1,4 @@
-//! The type `sparse`: sparse vectors of documents and queries from files.
+//! The type `sparse`: sparse vectors of documents and queries, of an encoder or from files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,24 +12,32 @@ use serde::{Deserialize, Serialize};
 use super::data_documents::{RANKING, of_the_data};
 use super::document_texts::{TextRendering, document_ids};
 use super::existing_file;
-use crate::entries::DocOrderName;
+use crate::entries::{DocOrderName, EncoderReference};
 use crate::error::SystemError;
 use crate::index_needs::IndexNeeds;
-use crate::system::{OpenSystem, System, SystemContext};
+use crate::observer::StageReport;
+use crate::system::{OpenSystem, SharedRetriever, System, SystemContext};
 
-/// Sparse vectors of documents and queries, such as SPLADE's, ranked by inner product.
+/// Sparse vectors of documents and queries, such as SPLADE's, ranked by inner product. They are of
+/// a learned sparse encoder, or from files.
 ///
 /// Files have JSON lines with `id` and `vector`, a table of weights by token, as Pyserini, BMP and
 /// Seismic write them: `{"id": "7", "vector": {"tea": 1.5, "green": 0.25}}`. Ids are unique in a
 /// file, tokens in a vector, and weights are at least 0. A query without a vector has no hits, and
 /// vectors of documents that the collection lacks are left out, both with a warning.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SparseSystem {
-    /// Vectors of the documents.
-    pub vectors: String,
-    /// Vectors of the queries, by their ids.
-    pub queries: String,
+    /// Learned sparse encoder of documents and queries, in place of files: a folder of
+    /// sentence-transformers' SparseEncoder, or a masked language model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<EncoderReference>,
+    /// File of the vectors of the documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vectors: Option<String>,
+    /// File of the vectors of the queries, by their ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queries: Option<String>,
     /// Order of documents with equal scores. An index has its own. Default: the order of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<DocOrderName>,
@@ -72,33 +80,101 @@ impl System for SparseSystem {
         IndexNeeds::default()
     }
 
+    fn check(&self) -> Result<(), SystemError> {
+        let [vectors, queries] = [&self.vectors, &self.queries].map(Option::is_some);
+        let expected = |key: &str, message: &str| Err(SystemError::parameter(key, message));
+        match (&self.encoder, vectors, queries) {
+            (Some(encoder), false, false) => encoder.check(),
+            (Some(_), ..) => {
+                let key = if vectors { "vectors" } else { "queries" };
+                let reason = "an encoder computes the vectors of documents and queries";
+                Err(SystemError::conflict("encoder", key, reason))
+            }
+            (None, true, true) => Ok(()),
+            (None, true, false) => {
+                expected("queries", "expected the vectors of the queries, found none")
+            }
+            (None, false, true) => expected(
+                "vectors",
+                "expected the vectors of the documents, found none",
+            ),
+            (None, false, false) => expected(
+                "",
+                "expected the key encoder, or the keys vectors and queries, found none",
+            ),
+        }
+    }
+
     fn uses_query_ids(&self) -> bool {
-        true
+        self.encoder.is_none()
     }
 
     fn files(&self) -> Vec<(String, String)> {
-        let files = [("vectors", &self.vectors), ("queries", &self.queries)];
+        let mut files: Vec<_> = self.saved().collect();
+        files.extend(self.encoder.as_ref().and_then(EncoderReference::file));
         files
-            .map(|(key, path)| (key.to_owned(), path.clone()))
-            .to_vec()
+    }
+
+    fn encoders(&self) -> Vec<(String, String)> {
+        let encoder = self.encoder.as_ref();
+        encoder
+            .and_then(EncoderReference::named)
+            .into_iter()
+            .collect()
     }
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
+        if let Some(encoder) = &self.encoder {
+            return encoder.content(context);
+        }
         let mut content = String::new();
-        for (key, path) in self.files() {
+        for (key, path) in self.saved() {
             content.push_str(&context.file_hash(&existing_file(context, &key, &path)?)?);
         }
         content.push_str(RANKING);
         Ok(content)
     }
 
+    fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
+        let encoder = self.encoder.as_ref();
+        encoder.map_or(Ok(Vec::new()), |encoder| encoder.query_stages(context))
+    }
+
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
+        let path = self.vectors.as_deref().unwrap_or_default();
+        let retriever = match &self.encoder {
+            Some(encoder) => encoder.sparse_retriever(context)?,
+            None => self.saved_retriever(path, context)?,
+        };
+        let rendering = TextRendering {
+            order: self.order,
+            ..TextRendering::default()
+        };
+        let ids = document_ids(context, rendering)?;
+        of_the_data(context, path, retriever, ids)
+    }
+}
+
+impl SparseSystem {
+    /// Keys and paths of the files of vectors.
+    fn saved(&self) -> impl Iterator<Item = (String, String)> {
+        let files = [("vectors", &self.vectors), ("queries", &self.queries)].into_iter();
+        files.filter_map(|(key, path)| Some((key.to_owned(), path.clone()?)))
+    }
+
+    /// Retriever of the files.
+    fn saved_retriever(
+        &self,
+        path: &str,
+        context: &mut SystemContext<'_>,
+    ) -> Result<SharedRetriever, SystemError> {
+        let of_queries = self.queries.as_deref().unwrap_or_default();
         let mut columns = HashMap::<String, u32>::new();
-        let documents = read(context, "vectors", &self.vectors, |token| {
+        let documents = read(context, "vectors", path, |token| {
             let next = columns.len() as u32;
             Some(*columns.entry(token.to_owned()).or_insert(next))
         })?;
-        let queries = read(context, "queries", &self.queries, |token| {
+        let queries = read(context, "queries", of_queries, |token| {
             columns.get(token).copied()
         })?;
         let queries: HashMap<String, SparseVector> = queries.into_iter().collect();
@@ -112,8 +188,7 @@ impl System for SparseSystem {
         }
         if let Some(id) = missing.first() {
             context.observer.warning(&format!(
-                "{}: has no vectors of {} queries, such as {id:?}",
-                self.queries,
+                "{of_queries}: has no vectors of {} queries, such as {id:?}",
                 missing.len()
             ));
         }
@@ -126,17 +201,11 @@ impl System for SparseSystem {
         for (token, column) in columns {
             tokens[column as usize] = token;
         }
-        let retriever = Arc::new(PrecomputedQueries {
+        Ok(Arc::new(PrecomputedQueries {
             by_text,
             index,
             tokens,
-        });
-        let rendering = TextRendering {
-            order: self.order,
-            ..TextRendering::default()
-        };
-        let ids = document_ids(context, rendering)?;
-        of_the_data(context, &self.vectors, retriever, ids)
+        }))
     }
 }
 

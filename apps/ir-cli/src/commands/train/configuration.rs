@@ -77,6 +77,16 @@ pub(super) struct ConfigurationOptions {
     #[arg(long, value_parser = choice(POOLINGS), value_name = "POOLING")]
     pooling: Option<Pooling>,
 
+    /// Factor of the penalty of query weights of a sparse encoder; 0 disables it. Range: ≥ 0
+    /// [default: 5e-5]
+    #[arg(long, value_name = "NUMBER", requires = "sparse")]
+    query_penalty: Option<f64>,
+
+    /// Factor of the penalty of document weights of a sparse encoder; 0 disables it. Range: ≥ 0
+    /// [default: 3e-5]
+    #[arg(long, value_name = "NUMBER", requires = "sparse")]
+    document_penalty: Option<f64>,
+
     /// Backend, as in `ir encode` [default: cpu, or from --config]
     #[arg(long, visible_alias = "device", value_parser = backend, value_name = "NAME", help_heading = EXECUTION)]
     backend: Option<Backend>,
@@ -132,6 +142,11 @@ impl ConfigurationOptions {
                 _ => bail_usage!("--temperature: the loss has no temperature"),
             }
         }
+        if self.query_penalty.is_some() || self.document_penalty.is_some() {
+            let sparsity = config.sparsity.get_or_insert_default();
+            set(&mut sparsity.query.weight, &self.query_penalty);
+            set(&mut sparsity.document.weight, &self.document_penalty);
+        }
         let encoder = &mut config.encoder;
         encoder.backend = self.backend.unwrap_or(encoder.backend);
         encoder.pooling = self.pooling.or(encoder.pooling);
@@ -148,7 +163,7 @@ impl ConfigurationOptions {
     fn field_options(
         &self,
         evaluation: &EvaluationOptions,
-    ) -> [(&'static str, &'static str, bool); 10] {
+    ) -> [(&'static str, &'static str, bool); 12] {
         [
             ("epochs", "epochs", self.epochs.is_some()),
             ("batch_size", "batch", self.batch.is_some()),
@@ -167,6 +182,16 @@ impl ConfigurationOptions {
             ),
             ("dropout", "dropout", self.dropout.is_some()),
             ("precision", "precision", self.precision.is_some()),
+            (
+                "sparsity.query.weight",
+                "query-penalty",
+                self.query_penalty.is_some(),
+            ),
+            (
+                "sparsity.document.weight",
+                "document-penalty",
+                self.document_penalty.is_some(),
+            ),
             (
                 "evaluate_every",
                 "evaluate-every",

@@ -11,9 +11,9 @@ use ir_core::{
 };
 use ir_data::training::DocumentTexts;
 use ir_data::{Collection, TextEncoding};
-use ir_dense::BiEncoder;
+use ir_dense::{BiEncoder, SparseEncoder};
 use ir_eval::{Evaluator, Measure};
-use ir_knn::{FlatIndex, VectorSimilarity};
+use ir_knn::{EncodedSparse, FlatIndex, VectorSimilarity};
 use serde_json::json;
 
 use super::options::{CommonOptions, EvaluationOptions};
@@ -126,6 +126,15 @@ impl DevSet {
         let index = FlatIndex::from_row_major(ids, encoder.dim(), vectors, similarity)?;
         let run = self.search(&Encoded::new(encoder, index), DEPTH)?;
         self.score(&run)
+    }
+
+    /// Measure of a learned sparse encoder, by exact search of its vectors.
+    pub(super) fn evaluate_sparse(&self, encoder: &SparseEncoder) -> Result<f64> {
+        let (ids, texts): (Vec<&str>, Vec<&str>) = self.documents().unzip();
+        let ids: DocIds = ids.into_iter().collect();
+        let similarity = VectorSimilarity::InnerProduct;
+        let index = EncodedSparse::build(encoder, ids, &texts, similarity)?;
+        self.score(&self.search(&index, DEPTH)?)
     }
 
     /// Searches all queries. The retriever has the numbers of [`DevSet::documents`].

@@ -1,5 +1,5 @@
-//! `ir train`: fine-tunes a bi-encoder, or a late-interaction model. `ir train-reranker`: a
-//! cross-encoder.
+//! `ir train`: fine-tunes a bi-encoder, a late-interaction model, or a learned sparse encoder. `ir
+//! train-reranker`: a cross-encoder.
 
 mod candidates;
 mod configuration;
@@ -15,8 +15,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use configuration::ConfigurationOptions;
 use ir_core::training::TrainingSet;
-use ir_dense::train::{EvaluateFn, MultiVectorTrainer, Trainer, TrainingConfig};
-use ir_dense::{BiEncoder, MultiVectorEncoder};
+use ir_dense::train::{
+    EvaluateFn, MultiVectorTrainer, SparseEncoderTrainer, Trainer, TrainingConfig,
+};
+use ir_dense::{BiEncoder, MultiVectorEncoder, SparseEncoder};
 use options::CommonOptions;
 use run::{Inputs, RunSteps, prepare, train};
 
@@ -37,6 +39,7 @@ Examples:
       --template '{text} [SEP] {title}' --query-field keyphrase_query
   ir train all-MiniLM-L6-v2 train.jsonl -o tuned --config settings.json
   ir train all-MiniLM-L6-v2 train.jsonl -o colbert --late-interaction
+  ir train splade-tiny train.jsonl -o splade --sparse --document-penalty 1e-4
 
 Training examples are JSON lines in the format of `ir mine`: query, positives
 and negatives (or positive_passages and negative_passages), which are arrays
@@ -68,9 +71,16 @@ tokens (--document-tokens) and no vectors for punctuation. With --dev, the model
 reranks the first --candidates documents of BM25. The output folder is readable
 by sentence-transformers (MultiVectorEncoder).
 
+With --sparse, scores are inner products of weights of the vocabulary's tokens,
+as in SPLADE, with temperature 1. The model is a folder of
+sentence-transformers' SparseEncoder, or a masked language model. Penalties of
+the weights (FLOPS) are added to the loss, so that few weights are not 0; their
+factors rise quadratically over the first third of the steps. The output folder
+is readable by `ir encode` and sentence-transformers (SparseEncoder).
+
 --config reads JSON with any of the fields epochs, batch_size, hard_negatives
 (--negatives), mini_batch_size (--block), drop_last, loss, similarity,
-skip_known_positives, dropout, learning_rate, schedule, optimizer,
+sparsity, skip_known_positives, dropout, learning_rate, schedule, optimizer,
 max_gradient_norm, precision, seed, evaluate_every, patience, encoder; other
 options override it:
   {\"epochs\": 3, \"loss\": {\"kind\": \"symmetric\", \"temperature\": 0.05}}
@@ -91,6 +101,10 @@ pub(crate) struct Args {
     /// Train a late-interaction model: one vector per token, MaxSim as score
     #[arg(long, conflicts_with_all = OPTIONS_OF_BI_ENCODERS)]
     late_interaction: bool,
+
+    /// Train a learned sparse encoder: weights of tokens, inner product as score
+    #[arg(long, conflicts_with_all = OPTIONS_OF_BI_ENCODERS, conflicts_with = "late_interaction")]
+    sparse: bool,
 
     /// Dimension of the vectors of a new late-interaction model [default: 128]
     #[arg(long, value_parser = positive, value_name = "N", requires = "late_interaction", conflicts_with_all = OPTIONS_OF_BI_ENCODERS)]
@@ -120,13 +134,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     use_threads(common.execution.threads)?;
     let checkpoints = common.check("train")?;
     let model = find_model(&common.model)?;
-    let default = if args.late_interaction {
-        TrainingConfig::late_interaction()
-    } else {
-        TrainingConfig::small_data()
+    let default = match (args.late_interaction, args.sparse) {
+        (true, _) => TrainingConfig::late_interaction(),
+        (_, true) => TrainingConfig::sparse_encoder(),
+        _ => TrainingConfig::small_data(),
     };
     let mut config = args.configuration.settings(default, &common.evaluation)?;
-    config.encoder = if args.late_interaction {
+    config.encoder = if args.late_interaction || args.sparse {
         model.with_catalog_prefixes(config.encoder)
     } else {
         model.with_catalog_defaults(config.encoder)
@@ -140,6 +154,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     steps.check(config.schedule, console);
     if args.late_interaction {
         return train_late_interaction(args, &model.folder, &config, &inputs, steps, console);
+    }
+    if args.sparse {
+        return train_sparse(args, &model.folder, &config, &inputs, steps, console);
     }
     let trainer = match &args.document_model {
         None => Trainer::open(&model.folder, &config),
@@ -187,6 +204,32 @@ fn train_late_interaction(
     let evaluate = evaluate
         .as_mut()
         .map(|evaluate| evaluate as &mut EvaluateFn<'_, MultiVectorEncoder>);
+    train(
+        common, trainer, inputs, steps, evaluation, evaluate, console,
+    )
+}
+
+fn train_sparse(
+    args: &Args,
+    folder: &Path,
+    config: &TrainingConfig,
+    inputs: &Inputs,
+    steps: RunSteps,
+    console: &Console,
+) -> Result<()> {
+    let common = &args.common;
+    let trainer = SparseEncoderTrainer::open(folder, config);
+    let trainer = trainer.map_err(|error| args.configuration.with_length_options(error))?;
+    let evaluation = inputs.dev_set.as_ref();
+    let evaluation =
+        evaluation.map(|set| set.evaluation(&common.evaluation, config.evaluate_every));
+    let mut evaluate = inputs
+        .dev_set
+        .as_ref()
+        .map(|dev_set| |encoder: &SparseEncoder, _: u64| Ok(dev_set.evaluate_sparse(encoder)?));
+    let evaluate = evaluate
+        .as_mut()
+        .map(|evaluate| evaluate as &mut EvaluateFn<'_, SparseEncoder>);
     train(
         common, trainer, inputs, steps, evaluation, evaluate, console,
     )

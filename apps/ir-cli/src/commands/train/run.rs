@@ -9,9 +9,9 @@ use ir_core::training::TrainingSet;
 use ir_data::training::TrainingFile;
 use ir_dense::train::{
     CrossEncoderTrainer, EvaluateFn, HistoryCallback, LearningRateSchedule, MultiVectorTrainer,
-    TrainError, Trainer, TrainingHistory,
+    SparseEncoderTrainer, TrainError, Trainer, TrainingHistory,
 };
-use ir_dense::{BiEncoder, CrossEncoder, ModelError, MultiVectorEncoder};
+use ir_dense::{BiEncoder, CrossEncoder, ModelError, MultiVectorEncoder, SparseEncoder};
 
 use super::candidates::Candidates;
 use super::dev::DevSet;
@@ -158,6 +158,7 @@ macro_rules! finetuning {
 finetuning!(Trainer, BiEncoder, encoder);
 finetuning!(CrossEncoderTrainer, CrossEncoder, cross_encoder);
 finetuning!(MultiVectorTrainer, MultiVectorEncoder, encoder);
+finetuning!(SparseEncoderTrainer, SparseEncoder, encoder);
 
 /// Trains from the last checkpoint on, and writes model and history.
 pub(super) fn train<T: Finetuning>(

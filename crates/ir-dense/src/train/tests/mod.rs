@@ -4,6 +4,7 @@ mod cross_encoder;
 mod families;
 mod late_interaction;
 mod multi_vector;
+mod sparse_encoder;
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use ir_dense::train::{Trainer, TrainingConfig};
+use ir_dense::train::{SparseEncoderTrainer, Trainer, TrainingConfig};
 use ir_dense::{EncoderConfig, ModelFolder, Precision};
 
 use crate::cache::Stage;
@@ -142,13 +142,23 @@ impl EncoderEntry {
             let base = self.base(context)?;
             let examples = ExampleSource::from(training).examples(context, &template)?;
             let every = config.steps(examples.len()) / 20;
-            let trained = train(context, folder, |checkpoints, progress| {
-                Trainer::open(&base, &config)?
-                    .with_checkpoints(checkpoints)
-                    .with_checkpoint_every(every)
-                    .train(&examples, progress)
-            })?;
-            let saved = trained.encoder.save(folder);
+            let saved = if training.sparse {
+                let trained = train(context, folder, |checkpoints, progress| {
+                    SparseEncoderTrainer::open(&base, &config)?
+                        .with_checkpoints(checkpoints)
+                        .with_checkpoint_every(every)
+                        .train(&examples, progress)
+                })?;
+                trained.encoder.save(folder)
+            } else {
+                let trained = train(context, folder, |checkpoints, progress| {
+                    Trainer::open(&base, &config)?
+                        .with_checkpoints(checkpoints)
+                        .with_checkpoint_every(every)
+                        .train(&examples, progress)
+                })?;
+                trained.encoder.save(folder)
+            };
             saved.map_err(SystemError::stage("saving the model"))
         })
     }
@@ -177,8 +187,13 @@ impl EncoderEntry {
         training: &TrainingEntry,
     ) -> Result<ModelStage, SystemError> {
         let config = self.training_config(context, training)?;
+        let kind = if training.sparse {
+            " as a sparse encoder"
+        } else {
+            ""
+        };
         let description = format!(
-            "{} on split {}, epochs {}, learning rate {:e}",
+            "{}{kind} on split {}, epochs {}, learning rate {:e}",
             self.label(),
             training.split,
             config.epochs,
@@ -208,7 +223,10 @@ impl EncoderEntry {
         encoder.normalize = encoder.normalize.or(config.encoder.normalize);
         encoder.truncate_dim = encoder.truncate_dim.or(config.encoder.truncate_dim);
         [encoder.query.max_tokens, encoder.document.max_tokens] = lengths;
-        config.encoder = self.with_catalog_defaults(context, encoder)?;
+        config.encoder = match (training.sparse, &self.random) {
+            (true, None) => self.find(context)?.with_catalog_prefixes(encoder),
+            _ => self.with_catalog_defaults(context, encoder)?,
+        };
         Ok(config)
     }
 }

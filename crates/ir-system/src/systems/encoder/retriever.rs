@@ -5,13 +5,18 @@ use std::sync::Arc;
 
 use ir_bm25::{TermVectors, TermWords};
 use ir_core::store::Verify;
-use ir_core::{CachedEncoder, Encoded, Encoder, Flow, Retriever, Side};
+use ir_core::{
+    CachedEncoder, DocIds, DocNum, Encoded, Encoder, Explanation, Flow, Ranking, Retriever, Search,
+    SearchError, Side,
+};
 use ir_data::DocTemplate;
 use ir_dense::{
-    BiEncoder, EncoderConfig, ModelError, Pooling, Precision, SideConfig, TokenizerError,
-    encode_stream,
+    BiEncoder, EncoderConfig, ModelError, Pooling, Precision, SideConfig, SparseEncoder,
+    TokenizerError, encode_stream,
 };
-use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
+use ir_knn::{
+    EncodedSparse, FlatIndex, FlatIndexWriter, SparseIndex, SparseVector, VectorSimilarity,
+};
 
 use crate::cache::Stage;
 use crate::entries::{EncoderEntry, EncoderReference, PoolingName};
@@ -97,6 +102,46 @@ impl EncoderReference {
         })
     }
 
+    /// Retriever of a learned sparse encoder over the weights of the documents.
+    pub(crate) fn sparse_retriever(
+        &self,
+        context: &mut SystemContext<'_>,
+    ) -> Result<SharedRetriever, SystemError> {
+        self.with(context, |entry, context| {
+            let encoder = entry.open_sparse(context)?;
+            let template = entry.template()?;
+            context.check_template(&template)?;
+            let ids = context.data.ids().clone();
+            let total = ids.len() as u64;
+            let mut texts = Vec::with_capacity(BLOCK);
+            let mut vectors = Vec::with_capacity(ids.len());
+            let mut documents = context.data.corpus().docs().map_err(failed)?;
+            loop {
+                texts.clear();
+                for document in documents.by_ref().take(BLOCK) {
+                    texts.push(template.render(&document.map_err(failed)?));
+                }
+                if texts.is_empty() {
+                    break;
+                }
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                for weights in encoder.encode_documents(&texts).map_err(failed)? {
+                    let (columns, values) = weights.into_iter().unzip();
+                    vectors.push(SparseVector::new(columns, values).map_err(failed)?);
+                }
+                let done = vectors.len() as u64;
+                if context.observer.report("encoding", done, Some(total)) == Flow::Stop {
+                    return Err(SpecError::Canceled.into());
+                }
+            }
+            let dim = encoder.dim();
+            let index = SparseIndex::new(ids, dim, vectors, VectorSimilarity::InnerProduct);
+            let index = index.map_err(failed)?;
+            let retriever = SharedTokens(EncodedSparse::new(encoder, index));
+            Ok(Arc::new(retriever) as SharedRetriever)
+        })
+    }
+
     /// Encoder, and the vectors of the documents.
     pub(crate) fn vectors(
         &self,
@@ -154,6 +199,32 @@ impl EncoderReference {
             let vectors = vectors.map_err(SystemError::stage("vectors of words"))?;
             Ok((encoder as Arc<dyn Encoder>, vectors))
         })
+    }
+}
+
+/// Search without documents that share no token with the query, as of files of vectors.
+struct SharedTokens(EncodedSparse<SparseEncoder>);
+
+impl Retriever for SharedTokens {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.0.ids()
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        let ranking = self.0.search(query, search)?;
+        Ok(ranking.retain(|hit| hit.score != 0.0))
+    }
+
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let explained = self.0.explain(query, doc, search)?;
+        Ok(explained.filter(|explanation| explanation.value != 0.0))
     }
 }
 
@@ -224,6 +295,17 @@ impl EncoderEntry {
         let encoder = Arc::new(CachedEncoder::new(encoder));
         context.session.keep(content, encoder.clone());
         Ok(encoder)
+    }
+
+    /// Opens the model as a learned sparse encoder.
+    fn open_sparse(&self, context: &mut SystemContext<'_>) -> Result<SparseEncoder, SystemError> {
+        let mut config = self.config(context)?;
+        // The catalog has them for dense vectors.
+        config.pooling = self.options().pooling;
+        config.normalize = self.normalize;
+        config.truncate_dim = self.truncate_dim;
+        let encoder = SparseEncoder::open_with(self.folder(context)?, &config);
+        encoder.map_err(|error| self.opening_error(error))
     }
 
     /// Error of opening the model: of the key that the model does not accept, if it is one.

@@ -48,6 +48,13 @@ impl EncoderReference {
         self.with(context, |_, _| Err(Self::unavailable()))
     }
 
+    pub(crate) fn sparse_retriever(
+        &self,
+        context: &mut SystemContext<'_>,
+    ) -> Result<SharedRetriever, SystemError> {
+        self.with(context, |_, _| Err(Self::unavailable()))
+    }
+
     pub(crate) fn vectors(
         &self,
         context: &mut SystemContext<'_>,

@@ -1,7 +1,10 @@
 //! Random models and training of encoders, as tables of an experiment file.
 
 #[cfg(feature = "dense")]
-use ir_dense::{RandomModel, train::TrainingConfig};
+use ir_dense::{
+    RandomModel,
+    train::{SparsityConfig, TrainingConfig},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -101,6 +104,29 @@ pub struct TrainingEntry {
     /// Maximum document length in tokens during training. Range: ≥ 1.
     #[schemars(range(min = 1))]
     pub document_tokens: Option<usize>,
+    /// Trains a learned sparse encoder (SPLADE), which the type `sparse` searches, by inner
+    /// products with temperature 1, mini-batches of 32 texts, and penalties of the weights.
+    /// Default: false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sparse: bool,
+    /// Penalty of the weights of a sparse encoder, which makes them sparse. Default: `flops`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub penalty: Option<PenaltyName>,
+    /// Factor of the penalty of queries. Range: ≥ 0. Default: 5e-5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = SparsityConfig::default().query.weight)))]
+    pub query_penalty: Option<f64>,
+    /// Factor of the penalty of documents. Range: ≥ 0. Default: 3e-5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = SparsityConfig::default().document.weight)))]
+    pub document_penalty: Option<f64>,
+    /// Fraction of the steps over which the factors of the penalties rise quadratically. Range: 0
+    /// to 1. Default: 1/3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub penalty_warmup: Option<f64>,
 }
 
 /// Hard-negative mining: documents that BM25 ranks high and that are not positives.
@@ -158,6 +184,16 @@ pub enum LossName {
     Pointwise,
 }
 
+/// Penalty of the weights of a learned sparse encoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PenaltyName {
+    /// Sum over the vocabulary of the squared mean weight in a batch (Paria et al., ICLR 2020).
+    Flops,
+    /// Mean over a batch of the sum of weights.
+    L1,
+}
+
 /// Decay of the learning rate after the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -191,6 +227,11 @@ impl Default for TrainingEntry {
             seed: None,
             query_tokens: None,
             document_tokens: None,
+            sparse: false,
+            penalty: None,
+            query_penalty: None,
+            document_penalty: None,
+            penalty_warmup: None,
         }
     }
 }
@@ -283,9 +324,39 @@ impl TrainingEntry {
     pub(crate) fn check(&self) -> Result<(), SystemError> {
         self.mining.check()?;
         self.check_loss()?;
+        self.check_sparse()?;
         #[cfg(feature = "dense")]
-        self.config().validate().map_err(training_error)?;
+        if self.sparse {
+            self.config().validate_sparse_encoder()
+        } else {
+            self.config().validate()
+        }
+        .map_err(training_error)?;
         check_forms("training.queries", self.queries.as_deref())
+    }
+
+    /// Checks that a sparse encoder has no preset, and another one no penalties.
+    fn check_sparse(&self) -> Result<(), SystemError> {
+        if self.sparse && self.preset != TrainingPreset::default() {
+            let reason = "a sparse encoder has a configuration of its own";
+            return Err(SystemError::conflict(
+                "training.sparse",
+                "training.preset",
+                reason,
+            ));
+        }
+        for (key, is_given) in [
+            ("training.penalty", self.penalty.is_some()),
+            ("training.query_penalty", self.query_penalty.is_some()),
+            ("training.document_penalty", self.document_penalty.is_some()),
+            ("training.penalty_warmup", self.penalty_warmup.is_some()),
+        ] {
+            if is_given && !self.sparse {
+                let message = "expected sparse = true, which has it";
+                return Err(SystemError::parameter(key, message));
+            }
+        }
+        Ok(())
     }
 
     /// Checks that the loss has the parameters that are given.
@@ -318,12 +389,12 @@ pub(crate) use with_models::{set, training_error};
 #[cfg(feature = "dense")]
 mod with_models {
     use ir_dense::Precision;
-    use ir_dense::train::{LearningRateDecay, Loss, TrainError};
+    use ir_dense::train::{LearningRateDecay, Loss, RegularizerKind, TrainError};
 
     use crate::error::{SpecError, SystemError};
 
     use super::{
-        DecayName, LossName, RandomEntry, RandomModel, TrainingConfig, TrainingEntry,
+        DecayName, LossName, PenaltyName, RandomEntry, RandomModel, TrainingConfig, TrainingEntry,
         TrainingPrecisionName, TrainingPreset,
     };
 
@@ -355,6 +426,7 @@ mod with_models {
         /// Hyperparameters, as `ir train` sets them from its options.
         pub(crate) fn config(&self) -> TrainingConfig {
             self.config_over(match self.preset {
+                _ if self.sparse => TrainingConfig::sparse_encoder(),
                 TrainingPreset::SmallData => TrainingConfig::small_data(),
                 TrainingPreset::Datafinder => TrainingConfig::datafinder(),
             })
@@ -384,6 +456,17 @@ mod with_models {
                     Some(LossName::Pointwise) => Loss::Pointwise { scale: self.scale },
                 };
             }
+            if let Some(sparsity) = &mut config.sparsity {
+                let kind = self.penalty.map(|name| match name {
+                    PenaltyName::Flops => RegularizerKind::Flops,
+                    PenaltyName::L1 => RegularizerKind::L1,
+                });
+                set(&mut sparsity.query.kind, kind);
+                set(&mut sparsity.document.kind, kind);
+                set(&mut sparsity.query.weight, self.query_penalty);
+                set(&mut sparsity.document.weight, self.document_penalty);
+                set(&mut sparsity.warmup_ratio, self.penalty_warmup);
+            }
             let encoder = &mut config.encoder;
             encoder.query.max_tokens = self.query_tokens.or(encoder.query.max_tokens);
             encoder.document.max_tokens = self.document_tokens.or(encoder.document.max_tokens);
@@ -405,6 +488,9 @@ mod with_models {
                     "schedule.warmup_ratio" => "warmup_ratio",
                     "loss.temperature" => "temperature",
                     "loss.scale" => "scale",
+                    "sparsity.query.weight" => "query_penalty",
+                    "sparsity.document.weight" => "document_penalty",
+                    "sparsity.warmup_ratio" => "penalty_warmup",
                     field => field,
                 };
                 SystemError::parameter(format!("training.{key}"), error.to_string())
