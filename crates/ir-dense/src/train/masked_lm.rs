@@ -19,7 +19,6 @@ use crate::kernels::training;
 use crate::learned_sparse::{ActiveLogit, MaskedLmHead, MaskedLmLayers, SpladePooling};
 use crate::model_folder::NamedTensor;
 use crate::transformer::TokenBatch;
-use crate::transformer::forward::activate;
 
 /// Components of the vocabulary per task of the gradients of the decoder.
 const TASK_COMPONENTS: usize = 256;
@@ -109,7 +108,7 @@ impl<'a> SpladePass<'a> {
         let parameters: Vec<Tensor<1>> = parameters.collect();
         let mut rest = parameters.iter().cloned();
         let y = linear(&self.layers.dense, x.clone(), &mut rest);
-        let y = activate(self.layers.activation, y);
+        let y = self.layers.activation.apply(y);
         let y = layer_norm(&self.layers.norm, y, &mut rest);
         let mut gradients = (y * tensor(dy).autodiff()).sum().backward();
         for (parameter, sum) in parameters.into_iter().zip(sums) {
