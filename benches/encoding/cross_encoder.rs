@@ -35,7 +35,7 @@ use anyhow::{Context, Result, ensure};
 use bench_common::{Options, Seconds};
 use ir_core::{Candidate, Reranker};
 use ir_data::catalog::Catalog;
-use ir_dense::{CrossEncoder, CrossEncoderConfig, Activation, Precision};
+use ir_dense::{Activation, CrossEncoder, CrossEncoderConfig, Precision};
 use peers::add_peers;
 use serde_json::json;
 use texts::{read_documents, texts_of_length};

@@ -6,17 +6,13 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::{
     gelu, gelu_approximate, leaky_relu, log_sigmoid, mish, relu, sigmoid, silu, softplus, tanh,
 };
-use pulp::Scalar;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ModelError;
-use crate::kernels::elementwise::{
-    self, INVERSE_ROOT_2_PI, QUICK_GELU, gelu_tanh_and_derivative, logistic, normal_cdf,
-};
 
 /// Activation function of a feed-forward network, a Dense module, a classification head, or the
-/// scores of a cross-encoder: those of `torch.nn` and transformers without parameters. σ is the
-/// logistic function, Φ the normal distribution function.
+/// scores of a cross-encoder: the functions of `torch.nn` and transformers without parameters. σ is
+/// the logistic function, Φ the normal distribution function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -33,7 +29,7 @@ pub enum Activation {
     Gelu10,
     /// ReLU: `max(x, 0)`.
     Relu,
-    /// Square of ReLU.
+    /// `max(x, 0)`².
     Relu2,
     /// ReLU of at most 6.
     Relu6,
@@ -68,17 +64,22 @@ pub enum Activation {
     Laplace,
 }
 
-const SELU_SCALE: f32 = 1.050_701;
-const SELU_ALPHA: f32 = 1.673_263_2;
-const LEAK: f32 = 0.01;
-const LAPLACE_MEAN: f32 = std::f32::consts::FRAC_1_SQRT_2;
-const LAPLACE_DEVIATION: f32 = 0.282_095;
+/// Factors of SELU (Klambauer et al. 2017, "Self-Normalizing Neural Networks").
+pub(crate) const SELU_SCALE: f32 = 1.050_701;
+pub(crate) const SELU_ALPHA: f32 = 1.673_263_2;
+/// Slope of leaky ReLU below 0.
+pub(crate) const LEAK: f32 = 0.01;
+/// Factor of the input of the logistic function in [`Activation::QuickGelu`].
+pub(crate) const QUICK_GELU: f32 = 1.702;
+/// Mean and standard deviation of [`Activation::Laplace`] (Ma et al. 2022, "Mega").
+pub(crate) const LAPLACE_MEAN: f32 = std::f32::consts::FRAC_1_SQRT_2;
+pub(crate) const LAPLACE_DEVIATION: f32 = 0.282_095;
 
 /// A function with its class and its names in transformers, the first of which is written.
 type Names = (Activation, &'static str, &'static [&'static str]);
 
 impl Activation {
-    /// All functions.
+    /// Functions with their classes and names.
     const NAMES: [Names; 22] = [
         (
             Self::Identity,
@@ -210,8 +211,7 @@ impl Activation {
         &Self::NAMES[position.unwrap_or_default()]
     }
 
-    /// Name of the function in `config.json` of transformers; that of its class for functions
-    /// without.
+    /// Name of the function in `config.json` of transformers; the name of its class if it has none.
     pub(crate) fn transformers_name(self) -> &'static str {
         let names = self.names().2;
         names.first().copied().unwrap_or_else(|| self.class())
@@ -225,86 +225,6 @@ impl Activation {
     /// Path of the class, as sentence-transformers writes it.
     pub(crate) fn path(self) -> &'static str {
         self.names().1
-    }
-
-    /// Returns the value of the function.
-    ///
-    /// ```
-    /// use ir_dense::Activation;
-    /// assert_eq!(Activation::Sigmoid.value(0.0), 0.5);
-    /// assert_eq!(Activation::Relu.value(-2.0), 0.0);
-    /// assert_eq!(Activation::Hardtanh.value(3.0), 1.0);
-    /// ```
-    #[must_use]
-    pub fn value(self, x: f32) -> f32 {
-        self.value_and_derivative(x).0
-    }
-
-    /// Value of the function and of its derivative.
-    pub(crate) fn value_and_derivative(self, x: f32) -> (f32, f32) {
-        let sigma = 1.0 / (1.0 + (-x).exp());
-        let softplus = |x: f32| x.max(0.0) + (-x.abs()).exp().ln_1p();
-        let step = |condition: bool| f32::from(u8::from(condition));
-        match self {
-            Self::Identity => (x, 1.0),
-            Self::Gelu => {
-                let (cdf, bell) = normal_cdf::<Scalar>(x);
-                let derivative = cdf + x * bell * INVERSE_ROOT_2_PI;
-                (elementwise::gelu::<Scalar>(x), derivative)
-            }
-            Self::GeluTanh => gelu_tanh_and_derivative::<Scalar>(x),
-            Self::QuickGelu => {
-                let sigma = logistic::<Scalar>(QUICK_GELU * x);
-                let derivative = sigma + QUICK_GELU * x * sigma * (1.0 - sigma);
-                (x * sigma, derivative)
-            }
-            Self::Gelu10 => {
-                let (value, derivative) = Self::Gelu.value_and_derivative(x);
-                (value.min(10.0), derivative * step(value < 10.0))
-            }
-            Self::Relu => (x.max(0.0), step(x > 0.0)),
-            Self::Relu2 => (x.max(0.0) * x.max(0.0), 2.0 * x.max(0.0)),
-            Self::Relu6 => (x.clamp(0.0, 6.0), step(x > 0.0 && x < 6.0)),
-            Self::LeakyRelu if x >= 0.0 => (x, 1.0),
-            Self::LeakyRelu => (LEAK * x, LEAK),
-            Self::Elu if x > 0.0 => (x, 1.0),
-            Self::Elu => (x.exp_m1(), x.exp()),
-            Self::Selu => {
-                let (value, derivative) = Self::Elu.value_and_derivative(x);
-                let scale = SELU_SCALE * if x > 0.0 { 1.0 } else { SELU_ALPHA };
-                (scale * value, scale * derivative)
-            }
-            Self::Silu => (x / (1.0 + (-x).exp()), sigma + x * sigma * (1.0 - sigma)),
-            Self::Mish => {
-                let tanh = softplus(x).tanh();
-                (x * tanh, tanh + x * sigma * (1.0 - tanh * tanh))
-            }
-            Self::Hardswish if x <= -3.0 => (0.0, 0.0),
-            Self::Hardswish if x >= 3.0 => (x, 1.0),
-            Self::Hardswish => (x * (x + 3.0) / 6.0, (2.0 * x + 3.0) / 6.0),
-            Self::Hardtanh => (x.clamp(-1.0, 1.0), step(x > -1.0 && x < 1.0)),
-            Self::Sigmoid => (sigma, sigma * (1.0 - sigma)),
-            Self::LogSigmoid => (-softplus(-x), 1.0 - sigma),
-            Self::Softplus => (softplus(x), sigma),
-            Self::SqrtSoftplus => {
-                let root = softplus(x).sqrt();
-                let derivative = if root > 0.0 {
-                    sigma / (2.0 * root)
-                } else {
-                    0.0
-                };
-                (root, derivative)
-            }
-            Self::Softsign => {
-                let divisor = 1.0 + x.abs();
-                (x / divisor, 1.0 / (divisor * divisor))
-            }
-            Self::Tanh => (x.tanh(), 1.0 - x.tanh() * x.tanh()),
-            Self::Laplace => {
-                let (cdf, bell) = normal_cdf::<Scalar>((x - LAPLACE_MEAN) / LAPLACE_DEVIATION);
-                (cdf, bell * INVERSE_ROOT_2_PI / LAPLACE_DEVIATION)
-            }
-        }
     }
 
     /// Applies the function to every element.

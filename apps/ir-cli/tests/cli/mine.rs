@@ -541,7 +541,7 @@ fn invalid_years() {
 #[cfg(feature = "dense")]
 #[test]
 fn scores_of_a_teacher() {
-    use ir_dense::{CrossEncoder, CrossEncoderConfig, Activation};
+    use ir_dense::{Activation, CrossEncoder, CrossEncoderConfig};
 
     let here = Folder::new();
     let mine = format!("mine bundled --negatives 3 --random 1 --teacher {TEACHER} -o scored.jsonl");

@@ -74,12 +74,12 @@ fn an_experiment_trains_and_searches_the_same_model() {
         ),
     );
     let planned = here.ir("run sparse.toml --dry-run").ok();
-    let stage = "bert as a sparse encoder on split train, epochs 1";
+    let stage = "bert, fine-tuned as a sparse encoder on split train, epochs 1";
     assert!(planned.out.contains(stage), "{}", planned.out);
     here.ir("run sparse.toml -o results").ok();
     assert_same_model(&here, &["model.safetensors", "modules.json"]);
     let planned = here.ir("run sparse.toml --dry-run").ok();
-    let end = "0 stages to do, 2 cached\n";
+    let end = "0 stages to do, 1 cached\n";
     assert!(planned.out.ends_with(end), "{}", planned.out);
 
     here.ir("encode tuned bundled -o documents.jsonl").ok();
@@ -143,7 +143,7 @@ fn assert_other_systems(here: &Folder) {
         ),
         (
             "encoder = { model = \"MODEL\", training = { sparse = true, preset = \"datafinder\" } }",
-            "expected either training.sparse or training.preset, found both",
+            "expected either encoder.training.sparse or encoder.training.preset, found both",
         ),
         (
             "encoder = { model = \"MODEL\", training = { sparse = true, query_penalty = -1 } }",

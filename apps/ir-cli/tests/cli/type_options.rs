@@ -145,7 +145,7 @@ fn wrong_types_and_keys_are_rejected() {
         search tiny --type bm25 --set sdm=[1,0
           2: --set | sdm: expected a TOML value, with texts in quotation marks, found [1,0
         search tiny --type sparse
-          2: --type: missing field `vectors`
+          2: --type: expected the key encoder, or the keys vectors and queries, found none
         search tiny --type sparse --set vectors=none.jsonl --set queries=none.jsonl
           1: --set vectors: none.jsonl: cannot be read
         search tiny --type lsi --set dim=50

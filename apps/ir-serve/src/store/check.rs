@@ -8,7 +8,7 @@ use std::time::Duration;
 use ir_core::{Flow, Progress};
 use rusqlite::{Connection, InterruptHandle, OpenFlags};
 
-use super::damage::{check_pages, damage_of, mark};
+use super::damage::{check_pages, damage_of, mark, marked};
 use super::vectors::checksum;
 use super::{Store, StoreError, sha256};
 
@@ -35,11 +35,7 @@ impl Store {
     /// The first damage, also a file that cannot be read; [`StoreError::Canceled`] if `progress`
     /// requests a stop.
     pub fn check(&self, progress: &mut dyn Progress) -> Result<CheckedStore, StoreError> {
-        let result = check_file(&self.reader()?, &self.path, progress);
-        if let Err(error @ StoreError::DamagedPages { .. }) = &result {
-            mark(&self.path, error);
-        }
-        result
+        check_file(&self.reader()?, &self.path, progress).map_err(|error| marked(error, &self.path))
     }
 
     /// A further connection, which only reads and does not keep other threads waiting.

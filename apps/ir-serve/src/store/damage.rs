@@ -27,6 +27,15 @@ fn marker(path: &str) -> PathBuf {
     Path::new(path).with_file_name(MARKER)
 }
 
+/// [`damage_of`] an error, with the file [`MARKER`] for the next start if it is damage.
+pub(super) fn marked(error: StoreError, path: &str) -> StoreError {
+    let error = damage_of(error, path);
+    if let StoreError::DamagedPages { .. } = &error {
+        mark(path, &error);
+    }
+    error
+}
+
 /// Writes the file [`MARKER`] with an error.
 pub(super) fn mark(path: &str, error: &StoreError) {
     let marker = marker(path);

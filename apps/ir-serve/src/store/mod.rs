@@ -100,7 +100,7 @@ impl Store {
         connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        schema::migrate(&mut connection, &path)?;
+        schema::migrate(&mut connection, &path).map_err(|error| damage::marked(error, &path))?;
         damage::check_if_marked(&connection, &path)?;
         Ok(Self {
             path,

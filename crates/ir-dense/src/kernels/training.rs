@@ -4,10 +4,10 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::elementwise::{
-    INVERSE_ROOT_2_PI, QUICK_GELU, activate_row, fold_lanes, gelu_tanh_and_derivative, logistic,
+    INVERSE_ROOT_2_PI, activate_row, fold_lanes, gelu_tanh_and_derivative, logistic,
     mean_and_inverse_deviation, normal_cdf, sum,
 };
-use crate::activation::Activation;
+use crate::activation::{Activation, QUICK_GELU};
 
 /// Layer normalization of the sum of `x` and `residual`, which may be empty: replaces `x` by the
 /// standardized rows, and writes the normalized rows and the reciprocal standard deviations.

@@ -433,7 +433,21 @@ mod tests {
             let mut config = TransformerConfig::read(&folder).unwrap();
             config.activation = activation;
             let model = Transformer::load(config.clone(), &file, &Device::flex()).unwrap();
-            for (precision, most) in Precision::ALL.into_iter().zip([1e-4, 0.05, 0.1]) {
+            // Errors of rounding depend on the function.
+            let is_common = matches!(
+                activation,
+                Activation::Gelu
+                    | Activation::GeluTanh
+                    | Activation::QuickGelu
+                    | Activation::Relu
+                    | Activation::Silu
+            );
+            let most = if is_common {
+                [1e-4, 0.05, 0.1]
+            } else {
+                [1e-4, 0.1, 0.3]
+            };
+            for (precision, most) in Precision::ALL.into_iter().zip(most) {
                 let packed = CpuTransformer::load(&config, &file, precision);
                 let packed = packed.unwrap().unwrap();
                 let states = hidden_states(&packed, &batch);

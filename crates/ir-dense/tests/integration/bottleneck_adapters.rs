@@ -184,7 +184,7 @@ fn settings_that_compute_something_else_are_errors() {
         (
             "non_linearity",
             json!("leakyrelu"),
-            "\"leakyrelu\", expected gelu, ",
+            "\"leakyrelu\", expected linear, ",
         ),
         (
             "reduction_factor",
@@ -204,7 +204,7 @@ fn settings_that_compute_something_else_are_errors() {
         // The library's default.
         ("original_ln_before", "false, expected true"),
         ("reduction_factor", "null, expected a number above 0"),
-        ("non_linearity", "null, expected gelu, "),
+        ("non_linearity", "null, expected linear, "),
     ] {
         let folder = with_setting(key, None);
         let error = error(folder.path());

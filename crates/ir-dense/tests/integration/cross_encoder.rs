@@ -568,8 +568,8 @@ fn settings_of_folders() {
             "bert",
             "config_sentence_transformers.json",
             "torch.nn.modules.linear.Identity",
-            "torch.nn.modules.activation.Softplus",
-            "activation_fn is torch.nn.modules.activation.Softplus, expected a class of torch.nn: ",
+            "torch.nn.modules.activation.PReLU",
+            "activation_fn is torch.nn.modules.activation.PReLU, expected a class of torch.nn: ",
         ),
         (
             "bert",

@@ -136,8 +136,8 @@ fn settings_that_are_not_supported_are_errors() {
         (
             "t5-gated",
             "config.json",
-            json!({"feed_forward_proj": "gated-mish"}),
-            "feed_forward_proj is mish",
+            json!({"feed_forward_proj": "gated-xielu"}),
+            "feed_forward_proj is xielu",
         ),
     ] {
         let folder = changed(family, file, &fields);

@@ -208,7 +208,7 @@ fn rejects_weights_that_are_not_finite() {
 fn rejects_unsupported_configurations() {
     for (field, from, to) in [
         ("model_type", "\"bert\"", "\"gpt2\""),
-        ("hidden_act", "\"gelu\"", "\"mish\""),
+        ("hidden_act", "\"gelu\"", "\"xielu\""),
         ("num_attention_heads", "4", "5"),
         ("num_attention_heads", "4", "0"),
         ("num_attention_heads", "4", "4611686018427387904"),

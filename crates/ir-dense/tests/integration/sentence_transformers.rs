@@ -500,7 +500,7 @@ fn rejects_invalid_modules() {
             "activation_function",
             json!("own.Swish"),
             "activation_function is own.Swish, expected a class of torch.nn: Identity, Tanh, ReLU, GELU, \
-             Sigmoid, SiLU",
+             Sigmoid, SiLU, ReLU6, LeakyReLU, ELU, SELU, Mish, Hardswish, Hardtanh, LogSigmoid, Softplus, Softsign",
         ),
         (
             "module_input_name",

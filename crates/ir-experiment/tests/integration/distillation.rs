@@ -11,7 +11,7 @@ use ir_core::store::IndexFormat;
 use ir_core::{Flow, NoProgress, Progress, Qrels, Search};
 use ir_data::DocTemplate;
 use ir_data::training::DocumentTexts;
-use ir_dense::{CrossEncoder, CrossEncoderConfig, Activation};
+use ir_dense::{Activation, CrossEncoder, CrossEncoderConfig};
 use ir_experiment::{Cache, Experiment, Observer, Registry, Runner, Stage, StageStatus};
 use ir_system::Record;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ir_core::store::OpenIndexError;
 use ir_core::{Reranker, Side};
 use ir_dense::{
-    CrossEncoder, CrossEncoderConfig, ModelFolder, MultiVectorConfig, MultiVectorEncoder,
-    Activation, Precision, Windows,
+    Activation, CrossEncoder, CrossEncoderConfig, ModelFolder, MultiVectorConfig,
+    MultiVectorEncoder, Precision, Windows,
 };
 use ir_knn::LateInteraction;
 

@@ -6,7 +6,9 @@ use anyhow::Result;
 use ir_dense::train::{LearningRateDecay, Loss, TrainError, TrainingConfig};
 use ir_dense::{Backend, ModelError, Pooling, Precision, TokenizerError};
 
-use super::options::{EXECUTION, EvaluationOptions, out_of_range, read_config_over, set};
+use super::options::{
+    EXECUTION, EvaluationOptions, OPTIONS_OF_BI_ENCODERS, out_of_range, read_config_over, set,
+};
 use crate::shared::console::{Usage, bail_usage};
 use crate::shared::encoder::{POOLINGS, TRAINING_PRECISIONS, backend};
 use crate::shared::options::{choice, positive};
@@ -79,12 +81,12 @@ pub(super) struct ConfigurationOptions {
 
     /// Factor of the penalty of query weights of a sparse encoder; 0 disables it. Range: ≥ 0
     /// [default: 5e-5]
-    #[arg(long, value_name = "NUMBER", requires = "sparse")]
+    #[arg(long, value_name = "NUMBER", requires = "sparse", conflicts_with_all = OPTIONS_OF_BI_ENCODERS, conflicts_with = "late_interaction")]
     query_penalty: Option<f64>,
 
     /// Factor of the penalty of document weights of a sparse encoder; 0 disables it. Range: ≥ 0
     /// [default: 3e-5]
-    #[arg(long, value_name = "NUMBER", requires = "sparse")]
+    #[arg(long, value_name = "NUMBER", requires = "sparse", conflicts_with_all = OPTIONS_OF_BI_ENCODERS, conflicts_with = "late_interaction")]
     document_penalty: Option<f64>,
 
     /// Backend, as in `ir encode` [default: cpu, or from --config]

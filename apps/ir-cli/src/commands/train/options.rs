@@ -20,6 +20,9 @@ use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::rules::measure;
 use crate::shared::training_runs::{self, ExecutionOptions};
 
+/// Options of bi-encoders, which other models do not have.
+pub(super) const OPTIONS_OF_BI_ENCODERS: [&str; 3] = ["document_model", "preset", "pooling"];
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct CommonOptions {
     /// Model to fine-tune: a folder, or the name of a downloaded model (see `ir models`)

@@ -4,12 +4,13 @@
 //! that the bits of an element depend on neither its neighbors nor the number of threads nor the
 //! vector width of the CPU. A CPU without fused multiply-add rounds twice.
 
+mod activations;
 #[cfg(test)]
 mod tests;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::activation::Activation;
+use crate::activation::{Activation, QUICK_GELU};
 
 /// Replaces every row by the softmax of `scale` times the row.
 ///
@@ -300,7 +301,7 @@ fn polynomial<S: Simd>(x: f32, coefficients: [f32; 8]) -> f32 {
 
 /// GELU, x·Φ(x), within 2e-7·max(1, |x|).
 #[inline(always)]
-pub(crate) fn gelu<S: Simd>(x: f32) -> f32 {
+pub(super) fn gelu<S: Simd>(x: f32) -> f32 {
     x * normal_cdf::<S>(x).0
 }
 
@@ -332,7 +333,7 @@ fn rational_gelu<S: Simd>(x: f32) -> f32 {
 /// Φ(x) = (1 + erf(x/√2))/2; erf by formula 7.1.26 of Abramowitz and Stegun, Handbook of
 /// Mathematical Functions, 1964, within 1.5e-7.
 #[inline(always)]
-pub(crate) fn normal_cdf<S: Simd>(x: f32) -> (f32, f32) {
+pub(super) fn normal_cdf<S: Simd>(x: f32) -> (f32, f32) {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
     let t = 1.0 / multiply_add::<S>(0.327_591_1, z, 1.0);
     let poly = 1.061_405_4;
@@ -356,14 +357,11 @@ fn gelu_tanh<S: Simd>(x: f32) -> f32 {
 }
 
 /// 1/√(2π), the factor of exp(−x²/2) in the density of the normal distribution.
-pub(crate) const INVERSE_ROOT_2_PI: f32 = 0.398_942_3;
-
-/// Factor of the input of the logistic function in [`Activation::QuickGelu`].
-pub(crate) const QUICK_GELU: f32 = 1.702;
+pub(super) const INVERSE_ROOT_2_PI: f32 = 0.398_942_3;
 
 /// Logistic function 1/(1 + e^(−x)).
 #[inline(always)]
-pub(crate) fn logistic<S: Simd>(x: f32) -> f32 {
+pub(super) fn logistic<S: Simd>(x: f32) -> f32 {
     let power = exp::<S>(-x.abs());
     let tail = power / (1.0 + power);
     if x < 0.0 { tail } else { 1.0 - tail }
@@ -371,7 +369,7 @@ pub(crate) fn logistic<S: Simd>(x: f32) -> f32 {
 
 /// [`gelu_tanh`] and its derivative.
 #[inline(always)]
-pub(crate) fn gelu_tanh_and_derivative<S: Simd>(x: f32) -> (f32, f32) {
+pub(super) fn gelu_tanh_and_derivative<S: Simd>(x: f32) -> (f32, f32) {
     const ROOT: f32 = 0.797_884_6;
     let twice = 2.0 * ROOT * (x + 0.044_715 * (x * x * x));
     let power = exp::<S>(-twice.abs());

@@ -226,7 +226,7 @@ fn activated_product_is_activation_of_product() {
                     Activation::QuickGelu => (sum / (1.0 + (-1.702 * sum).exp()), 1e-6),
                     Activation::GeluTanh => (0.5 * sum * (1.0 + tanh), 1e-6),
                     Activation::Gelu => (0.5 * sum * (1.0 + tanh), 5e-4),
-                    // Tested beside those of burn.
+                    // Its values are compared with burn's elsewhere.
                     other => (f64::from(other.value(sum as f32)), 0.0),
                 };
                 let error = (f64::from(found) - expected).abs();

@@ -375,7 +375,11 @@ fn describes_folders() {
     let precisions: Vec<&String> = tower.weights.precisions.keys().collect();
     assert_eq!(precisions, ["f32"]);
     assert!(4 * tower.weights.parameters < tower.weights.bytes);
-    assert_eq!(tower.notes, ["no modules.json: mean pooling by default"]);
+    let notes = [
+        "no modules.json: mean pooling by default",
+        "tensors without effect: pooler.dense.bias, pooler.dense.weight",
+    ];
+    assert_eq!(tower.notes, notes);
 
     let folder = with_pooling("bert", &json!({"include_prompt": false}));
     let limits = json!({"max_seq_length": 512});
@@ -403,6 +407,7 @@ fn describes_folders() {
         "default_prompt_name is \"query\": without effect on queries and documents",
         "max_seq_length is 512: texts are truncated at 32 tokens, the positions of the model",
         "code in modeling_own.py is not executed",
+        "tensors without effect: pooler.dense.bias, pooler.dense.weight",
     ]);
     assert_eq!(tower["notes"], notes);
     replace(folder.path(), "config.json", "\"bert\"", "\"bart\"");
