@@ -66,6 +66,16 @@ impl Drop for Store {
     }
 }
 
+/// Sets up a connection, and creates or migrates the tables.
+fn prepare(connection: &mut Connection, path: &str) -> Result<(), StoreError> {
+    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    schema::migrate(connection, path)
+}
+
 impl Store {
     /// Opens the store of a data folder, or creates folder and store. Reads a few pages only;
     /// [`Store::check`] reads all.
@@ -95,12 +105,7 @@ impl Store {
         let file = folder.join(schema::DATABASE);
         let path = file.display().to_string();
         let mut connection = Connection::open(&file)?;
-        connection.busy_timeout(Duration::from_secs(10))?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        schema::migrate(&mut connection, &path).map_err(|error| damage::marked(error, &path))?;
+        prepare(&mut connection, &path).map_err(|error| damage::marked(error, &path))?;
         damage::check_if_marked(&connection, &path)?;
         Ok(Self {
             path,

@@ -19,7 +19,7 @@ use ir_dense::train::{
     EvaluateFn, MultiVectorTrainer, SparseEncoderTrainer, Trainer, TrainingConfig,
 };
 use ir_dense::{BiEncoder, MultiVectorEncoder, SparseEncoder};
-use options::{CommonOptions, OPTIONS_OF_BI_ENCODERS};
+use options::{CommonOptions, OPTIONS_OF_BI_ENCODERS, OPTIONS_OF_SPARSE_ENCODERS};
 use run::{Inputs, RunSteps, prepare, train};
 
 use crate::shared::console::Console;
@@ -107,12 +107,12 @@ pub(crate) struct Args {
     sparse: bool,
 
     /// Dimension of the vectors of a new late-interaction model [default: 128]
-    #[arg(long, value_parser = positive, value_name = "N", requires = "late_interaction", conflicts_with_all = OPTIONS_OF_BI_ENCODERS, conflicts_with = "sparse")]
+    #[arg(long, value_parser = positive, value_name = "N", requires = "late_interaction", conflicts_with_all = OPTIONS_OF_BI_ENCODERS, conflicts_with_all = OPTIONS_OF_SPARSE_ENCODERS)]
     dim: Option<usize>,
 
     /// Number of candidates per validation query for a late-interaction model, the first documents
     /// of BM25
-    #[arg(long, default_value_t = 100, value_parser = positive, value_name = "N", requires = "dev", requires = "late_interaction", conflicts_with_all = OPTIONS_OF_BI_ENCODERS, conflicts_with = "sparse", help_heading = "Evaluation")]
+    #[arg(long, default_value_t = 100, value_parser = positive, value_name = "N", requires = "dev", requires = "late_interaction", conflicts_with_all = OPTIONS_OF_BI_ENCODERS, conflicts_with_all = OPTIONS_OF_SPARSE_ENCODERS, help_heading = "Evaluation")]
     candidates: usize,
 
     #[command(flatten, next_help_heading = "Training configuration")]

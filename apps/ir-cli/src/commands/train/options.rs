@@ -23,6 +23,10 @@ use crate::shared::training_runs::{self, ExecutionOptions};
 /// Options of bi-encoders, which other models do not have.
 pub(super) const OPTIONS_OF_BI_ENCODERS: [&str; 3] = ["document_model", "preset", "pooling"];
 
+/// Options of learned sparse encoders.
+pub(super) const OPTIONS_OF_SPARSE_ENCODERS: [&str; 3] =
+    ["sparse", "query_penalty", "document_penalty"];
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct CommonOptions {
     /// Model to fine-tune: a folder, or the name of a downloaded model (see `ir models`)
